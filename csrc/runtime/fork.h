@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether this process is a forked child of one that used devices.
+#pragma once
+
+#include "csrc/runtime/export.h"
+
+namespace torch_fl::runtime {
+
+// Registers the handler; called when a device is first used.
+void watch_forks();
+
+// In such a child no device can be used; CPU work goes on.
+FL_API bool is_in_bad_fork() noexcept;
+
+} // namespace torch_fl::runtime
