@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the portable toolkit offers beyond the vendor's interface.
+#pragma once
+
+#include "musa_runtime_api.h"
+
+#define MUSA_PORTABLE_ABI 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The marker that a loader looks for: the vendor's library has none. */
+MUSART_PUBLIC int musaPortableAbi(void);
+
+/* Name of the engine that runs the work: "cpu". */
+MUSART_PUBLIC const char* musaPortableEngine(void);
+
+/* Counts since the process started; 0 for a name that is none of:
+   "waits"       synchronise calls of streams, events and devices, copies that
+                 hold the caller, musaFree and musaFreeHost
+   "tasks"       tasks submitted by calls (not the engine's own waits)
+   "wakes"       submits that had to wake a thread
+   "full_queue"  submits that were held by a full queue */
+MUSART_PUBLIC unsigned long long musaPortableCounter(const char* name);
+
+/* Stops the engine: the task that runs ends, the rest is dropped, and later
+   calls return musaErrorMusartUnloading.  Meant for the process's exit. */
+MUSART_PUBLIC void musaPortableStop(void);
+
+/* Name of the task whose error the last failing call of this thread reported;
+   an empty string if that error did not come from a task. */
+MUSART_PUBLIC const char* musaPortableFailedTask(void);
+
+/* One sentence about the last failing call of this thread; may be empty. */
+MUSART_PUBLIC const char* musaPortableLastMessage(void);
+
+/* Row `index` of the functions that are exported but not implemented; null
+   past the end. */
+MUSART_PUBLIC const char* musaPortableUnimplemented(int index);
+
+#ifdef __cplusplus
+}
+#endif
