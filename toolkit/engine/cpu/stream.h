@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream: a bounded ring of tasks that at most one worker runs at a time.
+#pragma once
+
+#include "toolkit/engine/cpu/spin_lock.h"
+#include "toolkit/engine/runtime.h"
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace musa_standin::engine::cpu {
+
+class Device;
+class Stream;
+
+constexpr size_t kTaskBytes = 896;
+constexpr uint64_t kRingTasks = 4096;
+
+// The publish word lies beside the closure: one cache line travels, and no
+// fence is needed between the two.
+struct alignas(64) Task {
+  // Twice the task's number, plus one: never 0, which is what new memory holds.
+  std::atomic<uint32_t> published;
+  // Null: a wait for another stream, which parks this one.
+  void (*run)(const void* closure);
+  const char* name;
+  alignas(16) unsigned char closure[kTaskBytes];
+};
+
+// The point of a stream where `task` tasks have ended.  Valid for ever:
+// streams are never unmapped, and a reused one counts on.
+struct Mark {
+  Stream* stream = nullptr;
+  uint64_t task = 0;
+};
+
+// Someone who waits for a mark: a thread, or a parked stream.
+struct Watcher {
+  uint64_t task = 0;
+  Stream* parked = nullptr; // null: a thread that sleeps on `woken`
+  FutexWord woken{0};
+  Watcher* next = nullptr;
+};
+
+class Stream final : public engine::Stream {
+ public:
+  enum class Order : uint8_t {
+    kNone, // does not look at the default stream
+    kBlocking, // after the legacy default stream's earlier work
+    kLegacy, // the legacy default stream itself
+  };
+
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // A slot of the table becomes a stream; the counters go on.
+  void open(Device& device, unsigned flags, int priority, Order order);
+  // No thread runs it and no task is left: the ring is given back.
+  void close();
+
+  // The closure is copied; it runs on the stream's worker, later and perhaps
+  // again.  Returns at once unless the ring is full, and then when it is not.
+  template <class F>
+  void submit(const char* name, const F& f) {
+    static_assert(std::is_trivially_copyable_v<F>);
+    static_assert(sizeof(F) <= kTaskBytes && alignof(F) <= 16);
+    if (order_ != Order::kNone) {
+      follow_default_stream();
+    }
+    enqueue(name, f);
+  }
+
+  // What is submitted later starts when the mark is reached.
+  void wait_for(const Mark& mark);
+
+  // Behind all that was submitted so far; for the legacy default stream and
+  // blocking ones after what they wait for by rule.
+  Mark mark();
+
+  [[nodiscard]] uint64_t submitted() const noexcept {
+    return submitted_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] uint64_t finished() const noexcept {
+    return finished_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool idle() const noexcept {
+    return finished() >= submitted();
+  }
+  // Tasks of calls: all but the waits that the engine adds.
+  [[nodiscard]] uint64_t calls() const noexcept {
+    return submitted() - waits_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool alive() const noexcept {
+    return alive_.load(std::memory_order_acquire);
+  }
+  void set_alive(bool alive) noexcept {
+    alive_.store(alive, std::memory_order_release);
+  }
+  [[nodiscard]] Device& owner() const noexcept { return *owner_; }
+  [[nodiscard]] Order order() const noexcept { return order_; }
+
+  // --- for the threads that wait ---
+  // False if the mark has been reached already; then nothing was kept.
+  bool watch(Watcher& watcher);
+  // Sleeps until `task` tasks have ended, or the engine stops.
+  void wait_until(uint64_t task);
+  void wake_all_watchers();
+
+  // --- for the scheduler ---
+  enum class Outcome : uint8_t { kIdle, kParked, kRotated, kStopped };
+  // Runs tasks until there are none, or others should have the worker.
+  Outcome run();
+  bool try_claim() noexcept { return idle_.exchange(0) != 0; }
+  Stream* next_ready = nullptr;
+  void* last_worker = nullptr;
+
+ private:
+  struct WaitClosure {
+    Mark mark;
+  };
+
+  void follow_default_stream() {
+    if (__builtin_expect(default_order_pending(), 0)) {
+      take_default_order();
+    }
+  }
+  bool default_order_pending() const noexcept;
+  void take_default_order();
+
+  template <class F>
+  void enqueue(const char* name, const F& f) {
+    spin_.lock();
+    Task* task = claim();
+    std::memcpy(task->closure, static_cast<const void*>(&f), sizeof(F));
+    task->run = [](const void* closure) {
+      (*static_cast<const F*>(closure))();
+    };
+    task->name = name;
+    publish(*task);
+    spin_.unlock();
+    notify_worker();
+  }
+
+  // Under the lock: the next slot, when it is free.
+  Task* claim() {
+    const uint64_t number = submitted_.load(std::memory_order_relaxed);
+    if (__builtin_expect(number - finished_seen_ >= kRingTasks, 0) ||
+        __builtin_expect(ring_ == nullptr, 0)) {
+      make_room(number);
+    }
+    return &ring_[number % kRingTasks];
+  }
+  void make_room(uint64_t number);
+
+  static constexpr uint32_t publish_word(uint64_t number) {
+    return static_cast<uint32_t>(number * 2 + 1);
+  }
+  void publish(Task& task) {
+    const uint64_t number = submitted_.load(std::memory_order_relaxed);
+    task.published.store(publish_word(number), std::memory_order_release);
+    submitted_.store(number + 1, std::memory_order_release);
+  }
+  void notify_worker() {
+    if (__builtin_expect(!s_asymmetric, 0)) {
+      // A read-modify-write in place of a fence, which gcc's TSan refuses.
+      full_barrier_.exchange(0);
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__builtin_expect(idle_.load(std::memory_order_relaxed) != 0, 0)) {
+      wake_worker();
+    }
+  }
+  void wake_worker();
+
+  bool ready(uint64_t number) const noexcept {
+    return ring_[number % kRingTasks].published.load(
+               std::memory_order_acquire) == publish_word(number);
+  }
+  // Spins; true if the task came, false if the worker should go.
+  bool poll(uint64_t number) const;
+  // True if the stream is free for another worker to claim.
+  bool let_go(uint64_t number);
+  void run_task(Task& task);
+  void finish(uint64_t number);
+  void notify_watchers();
+
+  friend bool detect_membarrier();
+  static bool s_asymmetric;
+
+  // Read by every submit, written rarely.
+  Order order_ = Order::kNone;
+  std::atomic<bool> alive_{false};
+  Task* ring_ = nullptr;
+  Device* owner_ = nullptr;
+  // 1: no worker looks at the ring, so a submit must call one.
+  std::atomic<uint32_t> idle_{1};
+  std::atomic<uint32_t> full_barrier_{0};
+
+  // Producers.
+  alignas(64) SpinLock spin_;
+  std::atomic<uint64_t> submitted_{0};
+  uint64_t finished_seen_ = 0;
+  std::atomic<uint64_t> waits_{0};
+
+  // The worker.
+  alignas(64) std::atomic<uint64_t> finished_{0};
+
+  // Watchers; wake_at_ is the smallest task that one of them waits for.
+  alignas(64) std::atomic<uint64_t> wake_at_{UINT64_MAX};
+  SpinLock watch_lock_;
+  Watcher* watchers_ = nullptr;
+  Watcher parked_watch_; // this stream's own place in another's list
+
+  // How far the default-stream rule has been followed: for the legacy stream,
+  // the tail of each blocking stream is kept in that stream.
+  std::atomic<uint64_t> followed_{0};
+};
+
+// F: a trivially copyable closure of at most 896 bytes, called as f() on the
+// stream's worker.  It reports an error by throwing engine::Error, which
+// becomes the device's first error, with the task's name.
+template <class F>
+void submit(engine::Stream& stream, const char* name, const F& f) {
+  static_cast<Stream&>(stream).submit(name, f);
+}
+
+// While it lives, this worker may be held up by something outside the engine,
+// and another one takes over the other streams.
+class BlockingScope {
+ public:
+  BlockingScope();
+  ~BlockingScope();
+  BlockingScope(const BlockingScope&) = delete;
+  BlockingScope& operator=(const BlockingScope&) = delete;
+};
+
+} // namespace musa_standin::engine::cpu
