@@ -10,12 +10,23 @@ namespace {
 
 [[noreturn]] void lacks(const char* family) {
   throw Error(
-      musaErrorNotSupported, std::string("the engine has no ") + family);
+      musaErrorNotSupported,
+      std::string("the engine has no ") + family);
 }
 
 } // namespace
 
 size_t Dnn::workspace_bytes(Family /*family*/, const View& /*in*/) {
+  return 0;
+}
+
+size_t Dnn::matmul_workspace_bytes(const MatmulArgs& /*args*/) {
+  return 0;
+}
+
+size_t Dnn::convolution_workspace_bytes(
+    Family /*family*/,
+    const ConvolutionArgs& /*args*/) {
   return 0;
 }
 
@@ -149,12 +160,14 @@ void Dnn::convolution(Stream& /*stream*/, const ConvolutionArgs& /*args*/) {
 }
 
 void Dnn::convolution_backward_data(
-    Stream& /*stream*/, const ConvolutionArgs& /*args*/) {
+    Stream& /*stream*/,
+    const ConvolutionArgs& /*args*/) {
   lacks("convolution_backward_data");
 }
 
 void Dnn::convolution_backward_filter(
-    Stream& /*stream*/, const ConvolutionArgs& /*args*/) {
+    Stream& /*stream*/,
+    const ConvolutionArgs& /*args*/) {
   lacks("convolution_backward_filter");
 }
 
@@ -186,17 +199,20 @@ void Dnn::pooling_backward(Stream& /*stream*/, const PoolingArgs& /*args*/) {
 }
 
 void Dnn::batch_norm_inference(
-    Stream& /*stream*/, const BatchNormArgs& /*args*/) {
+    Stream& /*stream*/,
+    const BatchNormArgs& /*args*/) {
   lacks("batch_norm_inference");
 }
 
 void Dnn::batch_norm_training(
-    Stream& /*stream*/, const BatchNormArgs& /*args*/) {
+    Stream& /*stream*/,
+    const BatchNormArgs& /*args*/) {
   lacks("batch_norm_training");
 }
 
 void Dnn::batch_norm_backward(
-    Stream& /*stream*/, const BatchNormBackwardArgs& /*args*/) {
+    Stream& /*stream*/,
+    const BatchNormBackwardArgs& /*args*/) {
   lacks("batch_norm_backward");
 }
 
@@ -205,7 +221,8 @@ void Dnn::layer_norm(Stream& /*stream*/, const LayerNormArgs& /*args*/) {
 }
 
 void Dnn::layer_norm_backward(
-    Stream& /*stream*/, const LayerNormBackwardArgs& /*args*/) {
+    Stream& /*stream*/,
+    const LayerNormBackwardArgs& /*args*/) {
   lacks("layer_norm_backward");
 }
 

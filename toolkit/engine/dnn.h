@@ -41,6 +41,11 @@ class Dnn {
  public:
   // Bytes of device memory that the family's call wants; 0 by default.
   virtual size_t workspace_bytes(Family family, const View& in);
+  // The same for calls whose need depends on all operands.
+  virtual size_t matmul_workspace_bytes(const MatmulArgs& args);
+  virtual size_t convolution_workspace_bytes(
+      Family family,
+      const ConvolutionArgs& args);
 
   // The stream fails with this error, under the operator's name, when it
   // comes to this point.
@@ -80,9 +85,13 @@ class Dnn {
   virtual void copy(Stream& stream, const View& out, const View& in);
   // Dense operands.
   virtual void concat(
-      Stream& stream, const View& out, int axis, int count, const View* inputs);
-  virtual void cum(
-      Stream& stream, CumMode mode, const View& out, const View& in, int dim);
+      Stream& stream,
+      const View& out,
+      int axis,
+      int count,
+      const View* inputs);
+  virtual void
+  cum(Stream& stream, CumMode mode, const View& out, const View& in, int dim);
   // Dense operands; index INT32 or INT64. An index out of range is an error of
   // the stream.
   virtual void gather(
@@ -104,8 +113,8 @@ class Dnn {
   virtual void topk(Stream& stream, const TopkArgs& args);
   // These two wait for the stream and return the count. out has room for
   // in.numel rows or elements.
-  virtual int64_t nonzero(
-      Stream& stream, const View& out, const View& in, Workspace workspace);
+  virtual int64_t
+  nonzero(Stream& stream, const View& out, const View& in, Workspace workspace);
   virtual int64_t masked_select(
       Stream& stream,
       const View& out,
@@ -114,13 +123,15 @@ class Dnn {
       Workspace workspace);
 
   virtual void matmul(Stream& stream, const MatmulArgs& args);
-  virtual void dot(
-      Stream& stream, const View& out, const View& left, const View& right);
+  virtual void
+  dot(Stream& stream, const View& out, const View& left, const View& right);
   virtual void convolution(Stream& stream, const ConvolutionArgs& args);
-  virtual void
-  convolution_backward_data(Stream& stream, const ConvolutionArgs& args);
-  virtual void
-  convolution_backward_filter(Stream& stream, const ConvolutionArgs& args);
+  virtual void convolution_backward_data(
+      Stream& stream,
+      const ConvolutionArgs& args);
+  virtual void convolution_backward_filter(
+      Stream& stream,
+      const ConvolutionArgs& args);
   virtual void softmax(
       Stream& stream,
       SoftmaxMode mode,
@@ -136,14 +147,15 @@ class Dnn {
       int dim);
   virtual void pooling(Stream& stream, const PoolingArgs& args);
   virtual void pooling_backward(Stream& stream, const PoolingArgs& args);
-  virtual void
-  batch_norm_inference(Stream& stream, const BatchNormArgs& args);
+  virtual void batch_norm_inference(Stream& stream, const BatchNormArgs& args);
   virtual void batch_norm_training(Stream& stream, const BatchNormArgs& args);
-  virtual void
-  batch_norm_backward(Stream& stream, const BatchNormBackwardArgs& args);
+  virtual void batch_norm_backward(
+      Stream& stream,
+      const BatchNormBackwardArgs& args);
   virtual void layer_norm(Stream& stream, const LayerNormArgs& args);
-  virtual void
-  layer_norm_backward(Stream& stream, const LayerNormBackwardArgs& args);
+  virtual void layer_norm_backward(
+      Stream& stream,
+      const LayerNormBackwardArgs& args);
   virtual void nll_loss(Stream& stream, const NllLossArgs& args);
   virtual void nll_loss_backward(Stream& stream, const NllLossArgs& args);
   virtual void dropout(Stream& stream, const DropoutArgs& args);

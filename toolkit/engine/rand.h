@@ -2,6 +2,8 @@
 // Engine interface of random numbers.
 #pragma once
 
+#include "toolkit/engine/export.h"
+
 #include <cstdint>
 
 namespace musa_standin::engine {
@@ -41,6 +43,6 @@ class Rand {
 };
 
 // The loaded engine's.
-__attribute__((visibility("default"))) Rand& rand();
+MUSA_ENGINE_API Rand& rand();
 
 } // namespace musa_standin::engine
