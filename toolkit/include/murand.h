@@ -119,9 +119,6 @@ MURANDAPI murandStatus_t murandGeneratePoisson(
     size_t n,
     double lambda);
 
-// Marker of the portable library: its interface's version.
-MURANDAPI int murandPortableAbi(void);
-
 #ifdef __cplusplus
 }
 #endif

@@ -327,7 +327,3 @@ murandStatus_t murandGenerateNormalDouble(
       2,
       2);
 }
-
-int murandPortableAbi(void) {
-  return 1;
-}

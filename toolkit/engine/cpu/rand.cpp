@@ -15,7 +15,7 @@ constexpr int64_t kGrain = 8192; // elements
 
 class CpuRand final : public Rand {
  public:
-  void generate(Stream& stream, const RandArgs& args) override {
+  void generate(engine::Stream& stream, const RandArgs& args) override {
     const RandKernels* kernels = &MUSA_ISA_PICK(kRandKernels);
     submit(stream, "murandGenerate", [args, kernels] {
       RandArgs local = args;
