@@ -23,8 +23,9 @@ foreach(_pair musart=musart mudnncxx=${_mudnn} murand=murand)
   string(REGEX MATCH "^(.*)=(.*)$" _ "${_pair}")
   set(_target ${CMAKE_MATCH_1})
   set(_name ${CMAKE_MATCH_2})
-  find_library(_file NAMES ${_name} PATHS "${FLAGOS_MUSA_HOME}/lib" NO_DEFAULT_PATH
-               NO_CACHE)
+  # A toolkit inside a Python package has no links, only the files that are loaded.
+  find_library(_file NAMES ${_name} lib${_name}.so.5 lib${_name}.so.3
+               PATHS "${FLAGOS_MUSA_HOME}/lib" NO_DEFAULT_PATH NO_CACHE)
   if(NOT _file)
     flagos_error("MUSA_HOME=${FLAGOS_MUSA_HOME} has no lib/lib${_name}.so: point it at a complete MUSA toolkit, or unset it to build the portable one.")
   endif()

@@ -11,7 +11,6 @@ function(flagos_cpp_test name)
     torch_flagos flagos::torch MUSA::musart GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   flagos_warnings(${name})
-  set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH OFF)
   target_link_options(${name} PRIVATE
     "-Wl,-rpath,${FLAGOS_TORCH_ROOT}/lib" -Wl,--unresolved-symbols=ignore-in-shared-libs)
   add_test(NAME ${name} COMMAND ${name})

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""clang-tidy over sources, longest first, one process a core.
+
+    check_tidy.py TREE [--base COMMIT] [--minutes N] [FOLDER...]
+
+TREE holds compile_commands.json.  FOLDERs are checked whole; the rest of the sources
+only where they changed since COMMIT.  When the minutes are over, the files that were
+not checked are counted and named: the result says what it does not cover.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from sources import ROOT, changed_since
+
+PROGRAM = "clang-tidy-19"  # by name, since versions disagree
+FINDING = re.compile(r"^(/[^:]+):(\d+):(\d+): (error|warning): (.*)$")
+
+
+def sources(tree: pathlib.Path) -> list[pathlib.Path]:
+    """Our compiled files, relative to the root."""
+    commands = json.loads((tree / "compile_commands.json").read_text())
+    found = set()
+    for command in commands:
+        path = pathlib.Path(command["directory"], command["file"]).resolve()
+        if path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "build"):
+            found.add(path.relative_to(ROOT))
+    return sorted(found)
+
+
+def tidy(tree: pathlib.Path, path: pathlib.Path, end: float) -> list[str] | None:
+    """The findings in one file; None if there was no time left."""
+    if time.monotonic() > end:
+        return None
+    done = subprocess.run(
+        [
+            PROGRAM,
+            "-p",
+            tree,
+            "--quiet",
+            "--extra-arg=-Wno-unknown-warning-option",
+            path,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    found = []
+    for line in done.stdout.splitlines():
+        match = FINDING.match(line)
+        if match:
+            name = os.path.relpath(match[1], ROOT)
+            found.append(f"{name}:{match[2]}: {match[5]}")
+    if done.returncode and not found:
+        found.append(f"{path}: {done.stderr.strip() or done.stdout.strip()}")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("tree", type=pathlib.Path)
+    parser.add_argument("--base")
+    parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("folder", nargs="*")
+    options = parser.parse_args()
+    if shutil.which(PROGRAM) is None:
+        print(f"tidy: {PROGRAM} is missing: `apt-get install {PROGRAM}`.")
+        return 1
+    changed = changed_since(options.base) if options.base else set()
+    paths = [
+        path
+        for path in sources(options.tree)
+        if path in changed
+        or str(path).startswith(tuple(f"{f}/" for f in options.folder))
+    ]
+    paths.sort(key=lambda path: (path not in changed, -(ROOT / path).stat().st_size))
+    end = time.monotonic() + options.minutes * 60
+    found: set[str] = set()
+    late = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda path: tidy(options.tree, path, end), paths)
+        for path, findings in zip(paths, results, strict=True):
+            if findings is None:
+                late.append(str(path))
+            found |= set(findings or ())
+    print(
+        "\n".join(sorted(found)) if found else f"tidy: {len(paths) - len(late)} files"
+    )
+    if late:
+        print(f"tidy: no time for {len(late)} files: {', '.join(late)}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of ./run, one function each."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+from runner import testing
+from runner.build import build as build_tree
+from runner.headers import check as check_headers
+from runner.lint import check as check_style
+from runner.python import Python
+from runner.shell import BUILD, REPORTS, ROOT, Stop, call, say
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def build(_: argparse.Namespace) -> None:
+    """Set up and build what changed."""
+    tree = build_tree(Python())
+    say(f"torch_fl is ready: {tree.python.path} -c 'import torch_fl'")
+
+
+def demo(_: argparse.Namespace) -> None:
+    """Train the digits network on flagos and on the CPU, side by side."""
+    start = time.monotonic()
+    python = Python()
+    python.need("build", "demo")
+    build_tree(python)
+    say(f"ready after {time.monotonic() - start:.0f} s; training")
+    if call([python.path, ROOT / "examples" / "digits.py"]):
+        raise Stop("the demo did not reach its aims; the lines above say which.")
+
+
+def test(options: argparse.Namespace) -> None:
+    """Build what is missing and run every test."""
+    python = Python()
+    testing.check_googletest()
+    python.need("build", "test")
+    testing.run_all(build_tree(python, tests=True), options.k)
+
+
+def sanitize(options: argparse.Namespace) -> None:
+    """Run the toolkit's tests under address+undefined and thread sanitizers."""
+    python = Python()
+    testing.check_googletest()
+    python.need("build")
+    for which in options.which or ["address", "thread"]:
+        testing.run_sanitized(python, which, options.k)
+
+
+def bench(options: argparse.Namespace) -> None:
+    """Run every benchmark, or those named."""
+    folder = ROOT / "benchmarks"
+    known = sorted(p.stem for p in folder.glob("*.py") if "__main__" in p.read_text())
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        raise Stop(f"no benchmark {unknown[0]}: there are {', '.join(known)}.")
+    python = Python()
+    python.need("build", "bench")
+    build_tree(python)
+    failed = []
+    for name in options.names or known:
+        say(f"benchmark {name}")
+        if call([python.path, folder / f"{name}.py"]):
+            failed.append(name)
+    if failed:
+        raise Stop(f"these benchmarks failed: {', '.join(failed)}.")
+    say(f"figures are in {REPORTS.relative_to(ROOT)}/")
+
+
+def lint(options: argparse.Namespace) -> None:
+    """Check includes, formats, clang-tidy, ruff, mypy, names and sizes."""
+    check_style(fix=options.fix, everything=options.all)
+
+
+def headers(options: argparse.Namespace) -> None:
+    """Compile and link the core against other versions of torch."""
+    python = Python()
+    python.need("build")
+    for version in options.version:
+        check_headers(python, version)
+
+
+def clean(options: argparse.Namespace) -> None:
+    """Remove what was built."""
+    for folder in (BUILD, ROOT / ".venv") if options.all else (BUILD,):
+        if folder.exists():
+            say(f"removing {folder.relative_to(ROOT)}")
+            shutil.rmtree(folder)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ctest and pytest, strict, with one report."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import time
+import xml.etree.ElementTree as xml
+from typing import TYPE_CHECKING, Any
+
+from runner import report
+from runner.build import tool_path
+from runner.shell import BUILD, REPORTS, ROOT, Stop, call, logged, say
+
+if TYPE_CHECKING:
+    from runner.build import Tree
+    from runner.python import Python
+
+_SOURCES = pathlib.Path("/usr/src/googletest/googletest/src/gtest-all.cc")
+# pytest: no test was collected.
+_EMPTY = 5
+
+
+def check_googletest() -> None:
+    """The C++ tests need GoogleTest's sources; root gets them, others a sentence."""
+    if _SOURCES.exists() or os.environ.get("FLAGOS_GOOGLETEST"):
+        return
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        say("installing libgtest-dev")
+        quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+        install = ["apt-get", "install", "-y", "-qq", "libgtest-dev"]
+        if call(install, env=quiet):
+            call(["apt-get", "update", "-qq"], env=quiet)
+            call(install, env=quiet)
+    if not _SOURCES.exists():
+        raise Stop(
+            "the C++ tests need GoogleTest: `apt-get install libgtest-dev`, or give "
+            "the folder of its sources as FLAGOS_GOOGLETEST."
+        )
+
+
+def _junit(path: pathlib.Path) -> dict[str, Any]:
+    """Counts of a JUnit file, with the names of what failed."""
+    if not path.exists():
+        return {"tests": 0, "failed": []}
+    cases = list(xml.parse(path).getroot().iter("testcase"))
+    failed = [
+        f"{case.get('classname', '')}.{case.get('name')}".lstrip(".")
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    return {"tests": len(cases), "skipped": skipped, "failed": failed}
+
+
+def _ctest(python: Python, tree: pathlib.Path, name: str | None) -> tuple[bool, Any]:
+    result = REPORTS / f"ctest-{tree.name}.xml"
+    result.unlink(missing_ok=True)
+    words = ["--test-dir", tree, "--output-on-failure", "--output-junit", result]
+    words += ["--label-exclude", "cuda", "--no-tests=ignore"]
+    if name:
+        words += ["--tests-regex", name]
+    failed = call([python.tool("ctest"), *words], env=tool_path(python)) != 0
+    return failed, _junit(result)
+
+
+def _pytest(python: Python, name: str | None) -> tuple[bool, Any]:
+    result = REPORTS / "pytest.xml"
+    result.unlink(missing_ok=True)
+    words = ["-m", "pytest", "-q", f"--junitxml={result}", "tests/python"]
+    if name:
+        words += ["-k", name]
+    code = call([python.path, *words], env={"FLAGOS_STRICT": "1"})
+    return code not in (0, _EMPTY), _junit(result)
+
+
+def run_all(tree: Tree, name: str | None) -> None:
+    """C++ conformance and units, then the Python features, strict."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    say("conformance and C++ units")
+    cpp_failed, cpp = _ctest(tree.python, tree.folder, name)
+    say("Python features, FLAGOS_STRICT=1")
+    python_failed, python = _pytest(tree.python, name)
+    seconds = round(time.monotonic() - start, 1)
+    figures = {"ctest": cpp, "pytest": python, "seconds": seconds}
+    report.write("test", tree.python, figures)
+    for title, part in (("ctest", cpp), ("pytest", python)):
+        good = part["tests"] - len(part["failed"]) - part.get("skipped", 0)
+        say(
+            f"{title}: {good} passed, {len(part['failed'])} failed, "
+            f"{part.get('skipped', 0)} skipped"
+        )
+    if cpp["tests"] + python["tests"] == 0:
+        raise Stop(f"no test matches {name!r}." if name else "no test was found.")
+    if cpp_failed or python_failed:
+        names = [*cpp["failed"], *python["failed"]]
+        raise Stop(f"failed: {', '.join(names) or 'see above'}.")
+    say(f"all tests passed in {seconds:.0f} s")
+
+
+def run_sanitized(python: Python, which: str, name: str | None) -> None:
+    """Build the toolkit with a sanitizer in a tree of its own and run its tests."""
+    if which not in ("address", "thread"):
+        raise Stop(f"no sanitizer {which}: there are address and thread.")
+    tree = BUILD / f"toolkit-{which}"
+    path = tool_path(python)
+    words = ["-S", ROOT / "toolkit", "-B", tree, "-G", "Ninja"]
+    words += [f"-DFLAGOS_SANITIZE={which}", f"-DPython_EXECUTABLE={python.path}"]
+    words += ["-DMUSA_CONFORMANCE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
+    cmake = python.tool("cmake")
+    logged(f"configuring {which}", [cmake, *words], env=path)
+    logged(f"building {which}", [cmake, "--build", tree], env=path)
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    failed, counts = _ctest(python, tree, name)
+    report.write(f"sanitize-{which}", python, {"ctest": counts})
+    if failed or not counts["tests"]:
+        raise Stop(f"the tests under the {which} sanitizer failed.")
