@@ -199,7 +199,8 @@ def describe(build: dict[str, Any], home: pathlib.Path) -> dict[str, str]:
         engine = name().decode()
     return {
         "built for": f"torch {build['torch']}, C++{build['cxx_standard']}",
-        "toolkit": f"{build['toolkit']}, {home}",
+        "toolkit": str(home),
+        "made by": build["toolkit"],
         "engine": engine,
         "native ops": str(build["build_vendor"]),
     }
