@@ -33,9 +33,7 @@ class FL_API GeneratorImpl final : public c10::GeneratorImpl {
   void set_state(const c10::TensorImpl& state) override;
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
 
-  static c10::DeviceType device_type() {
-    return c10::DeviceType::PrivateUse1;
-  }
+  static c10::DeviceType device_type() { return c10::DeviceType::PrivateUse1; }
 
   // Takes `count` numbers (rounded up to 4): returns where they begin.
   Philox reserve(uint64_t count);

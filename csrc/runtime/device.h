@@ -18,6 +18,8 @@ constexpr c10::DeviceIndex kMaxDevices = 64;
 
 // Number of devices; 0 on any error. Asked once, starts nothing on a device.
 FL_API c10::DeviceIndex device_count() noexcept;
+// Why that is 0, if it is for another reason than that there is no device.
+FL_API std::string device_count_error();
 
 // Throws one sentence if there is no device or the process is a forked child
 // of one that used devices.
@@ -46,12 +48,8 @@ FL_API void restore_device(c10::DeviceIndex index) noexcept;
 class DeviceScope {
  public:
   DeviceScope() = default;
-  explicit DeviceScope(c10::Device device) {
-    set(device);
-  }
-  explicit DeviceScope(c10::DeviceIndex index) {
-    set(index);
-  }
+  explicit DeviceScope(c10::Device device) { set(device); }
+  explicit DeviceScope(c10::DeviceIndex index) { set(index); }
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
   DeviceScope(DeviceScope&&) = delete;
@@ -63,9 +61,7 @@ class DeviceScope {
   }
 
   // A device without an index means the current one.
-  void set(c10::Device device) {
-    set(device.index());
-  }
+  void set(c10::Device device) { set(device.index()); }
   void set(c10::DeviceIndex index) {
     if (C10_UNLIKELY(thread_state.device != index && index >= 0)) {
       const c10::DeviceIndex before = thread_state.device;
@@ -101,7 +97,6 @@ FL_API std::pair<size_t, size_t> memory_info(c10::DeviceIndex index);
 // What torch.flagos.get_device_properties shows.
 struct DeviceProperties {
   std::string name;
-  std::string uuid;
   int major = 0;
   int minor = 0;
   size_t total_memory = 0;
@@ -123,8 +118,5 @@ struct DeviceProperties {
   int pci_domain_id = 0;
 };
 FL_API DeviceProperties device_properties(c10::DeviceIndex index);
-
-// Whether one device may read another's memory directly.
-FL_API bool can_access_peer(c10::DeviceIndex from, c10::DeviceIndex to);
 
 } // namespace torch_fl::runtime

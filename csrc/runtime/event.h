@@ -4,70 +4,49 @@
 
 #include "csrc/runtime/stream.h"
 
-#include <cstdint>
+#include <memory>
 
 namespace torch_fl::runtime {
 
-// Raw recycled events, for the device guard, whose interface hands out void*.
-// `timing` must be the same for taking and giving back.
-FL_API musaEvent_t take_event(c10::DeviceIndex device, bool timing);
-FL_API void give_event(
-    musaEvent_t event,
-    c10::DeviceIndex device,
-    bool timing) noexcept;
+// One recycled event of a device. The device guard hands out pointers to these
+// as its void*.
+struct PooledEvent {
+  musaEvent_t handle = nullptr;
+  c10::DeviceIndex device = 0;
+  bool timing = false;
+};
 
-FL_API void record_event(musaEvent_t event, const Stream& stream);
-// Later work of the stream waits for the event's current record.
-FL_API void wait_event(const Stream& stream, musaEvent_t event);
-// A null event is done.
-FL_API bool query_event(musaEvent_t event);
-FL_API void synchronize_event(musaEvent_t event);
+// Takes an event of a device from its pool, or makes one.
+FL_API PooledEvent* take_event(c10::DeviceIndex device, bool timing);
+// Gives it back, recorded or not: pending waits keep what they captured.
+FL_API void give_event(PooledEvent* event) noexcept;
+
+// Throws if the event is of another device than the stream.
+FL_API void record_event(const PooledEvent& event, const Stream& stream);
+// Later work of the stream, of any device, waits for the event's record.
+FL_API void wait_event(const Stream& stream, const PooledEvent& event);
+FL_API bool query_event(const PooledEvent& event);
+FL_API void synchronize_event(const PooledEvent& event);
+// Milliseconds between two completed events with timing.
+FL_API double elapsed_ms(const PooledEvent& start, const PooledEvent& end);
 
 // An event recorded at construction; given back at the end.
 class Event {
  public:
   explicit Event(const Stream& stream)
-      : event_(take_event(stream.device(), false)), device_(stream.device()) {
-    try {
-      record_event(event_, stream);
-    } catch (...) {
-      give_event(event_, device_, false);
-      throw;
-    }
-  }
-  Event(Event&& other) noexcept
-      : event_(other.event_), device_(other.device_) {
-    other.event_ = nullptr;
-  }
-  Event& operator=(Event&& other) noexcept {
-    std::swap(event_, other.event_);
-    std::swap(device_, other.device_);
-    return *this;
-  }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  ~Event() {
-    if (event_ != nullptr) {
-      give_event(event_, device_, false);
-    }
+      : event_(take_event(stream.device(), false)) {
+    record_event(*event_, stream);
   }
 
-  [[nodiscard]] musaEvent_t handle() const noexcept {
-    return event_;
-  }
-  [[nodiscard]] bool query() const {
-    return query_event(event_);
-  }
-  void synchronize() const {
-    synchronize_event(event_);
-  }
-  void block(const Stream& stream) const {
-    wait_event(stream, event_);
-  }
+  [[nodiscard]] bool query() const { return query_event(*event_); }
+  void synchronize() const { synchronize_event(*event_); }
+  void block(const Stream& stream) const { wait_event(stream, *event_); }
 
  private:
-  musaEvent_t event_;
-  c10::DeviceIndex device_;
+  struct GiveBack {
+    void operator()(PooledEvent* event) const noexcept { give_event(event); }
+  };
+  std::unique_ptr<PooledEvent, GiveBack> event_;
 };
 
 } // namespace torch_fl::runtime

@@ -6,10 +6,10 @@
 
 namespace torch_fl::runtime {
 
-// Registers the handler; called when a device is first used.
-void watch_forks();
-
 // In such a child no device can be used; CPU work goes on.
 FL_API bool is_in_bad_fork() noexcept;
+
+// Whether the handler that notices forks could be registered.
+FL_API bool watches_forks() noexcept;
 
 } // namespace torch_fl::runtime

@@ -21,10 +21,7 @@ FL_API void copy_async(
     const Stream& stream);
 
 // Submits a fill of device memory with one byte value.
-FL_API void fill_async(
-    void* dst,
-    int byte_value,
-    size_t bytes,
-    const Stream& stream);
+FL_API void
+fill_async(void* dst, int byte_value, size_t bytes, const Stream& stream);
 
 } // namespace torch_fl::runtime

@@ -21,20 +21,14 @@ class Stream {
   // Throws if the stream is of another device type or its id means nothing.
   FL_API explicit Stream(c10::Stream stream);
 
-  [[nodiscard]] musaStream_t handle() const noexcept {
-    return handle_;
-  }
-  [[nodiscard]] c10::StreamId id() const noexcept {
-    return id_;
-  }
-  [[nodiscard]] c10::DeviceIndex device() const noexcept {
-    return device_;
-  }
+  [[nodiscard]] musaStream_t handle() const noexcept { return handle_; }
+  [[nodiscard]] c10::StreamId id() const noexcept { return id_; }
+  [[nodiscard]] c10::DeviceIndex device() const noexcept { return device_; }
   [[nodiscard]] c10::Stream unwrap() const {
-    return {
+    return c10::Stream(
         c10::Stream::UNSAFE,
         c10::Device(c10::DeviceType::PrivateUse1, device_),
-        id_};
+        id_);
   }
 
   // 0 is the lowest priority; higher ones are negative.

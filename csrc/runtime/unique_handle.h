@@ -24,16 +24,10 @@ class UniqueHandle {
   }
   UniqueHandle(const UniqueHandle&) = delete;
   UniqueHandle& operator=(const UniqueHandle&) = delete;
-  ~UniqueHandle() {
-    reset();
-  }
+  ~UniqueHandle() { reset(); }
 
-  [[nodiscard]] Handle get() const noexcept {
-    return handle_;
-  }
-  explicit operator bool() const noexcept {
-    return handle_ != Handle{};
-  }
+  [[nodiscard]] Handle get() const noexcept { return handle_; }
+  explicit operator bool() const noexcept { return handle_ != Handle{}; }
   [[nodiscard]] Handle release() noexcept {
     return std::exchange(handle_, Handle{});
   }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notices that this process is a forked child of one that used devices.
+#include "csrc/runtime/fork.h"
+
+#include "csrc/runtime/device.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+namespace torch_fl::runtime {
+namespace {
+
+std::atomic<bool> bad_fork{false};
+
+void after_fork_in_child() {
+  if (is_initialized()) {
+    bad_fork.store(true, std::memory_order_relaxed);
+  }
+}
+
+// Registered as the library loads; it is never unloaded.
+const int registered = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
+
+} // namespace
+
+bool is_in_bad_fork() noexcept {
+  return bad_fork.load(std::memory_order_relaxed);
+}
+
+bool watches_forks() noexcept {
+  return registered == 0;
+}
+
+} // namespace torch_fl::runtime
