@@ -18,9 +18,10 @@ function(musa_isa_sources target)
     target_include_directories(${_object} PRIVATE "${PROJECT_SOURCE_DIR}/..")
     target_compile_definitions(${_object} PRIVATE MUSA_ISA=${_isa})
     # Errors of the C library and floating-point traps are not looked at; nothing else of
-    # -ffast-math.  Always optimised: inlining keeps shared inline functions out.
+    # -ffast-math.  Sinking would move the costly side of a choice into a branch, and the
+    # loop would not vectorise.  Always optimised: inlining keeps shared inline functions out.
     target_compile_options(${_object} PRIVATE
-      -O3 -fno-math-errno -fno-trapping-math ${MUSA_ISA_FLAGS_${_isa}})
+      -O3 -fno-math-errno -fno-trapping-math -fno-tree-sink -fopenmp-simd ${MUSA_ISA_FLAGS_${_isa}})
     flagos_warnings(${_object})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${_object}>)
   endforeach()
