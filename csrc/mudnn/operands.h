@@ -19,10 +19,14 @@ struct Number {
   int64_t integer = 0;
 
   Number() = default;
-  explicit Number(double value);
+  explicit Number(double value)
+      : real(value), integer(static_cast<int64_t>(value)) {}
   explicit Number(int64_t value)
       : real(static_cast<double>(value)), integer(value) {}
-  explicit Number(const at::Scalar& value);
+  explicit Number(const at::Scalar& value)
+      : Number(
+            value.isFloatingPoint() ? Number(value.toDouble())
+                                    : Number(value.toLong())) {}
 };
 
 // Sizes run as in torch: the last dimension is the fastest. Strides count
@@ -33,6 +37,7 @@ struct Operands {
 
   void* addr[kMaxOperands];
   at::ScalarType type[kMaxOperands];
+  at::ScalarType compute = at::kFloat;  // what inputs are converted to
   int count = 0;       // the output first
   int scalar_at = -1;  // which operand is the number
   bool flat = false;   // dims[0] elements, all dense: strides unset
@@ -46,7 +51,7 @@ struct Operands {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   Operands() {}
   // Throws NotImplementedError for more than 8 dimensions after merging.
-  explicit Operands(at::TensorIteratorBase& iter);
+  Operands(at::TensorIteratorBase& iter, at::ScalarType compute);
 
   void put(const at::Tensor& tensor) {
     addr[count] = tensor.unsafeGetTensorImpl()->mutable_data();
@@ -61,7 +66,8 @@ struct Operands {
     scalar_at = count++;
     scalar = number;
   }
-  void dense(int64_t elements) {
+  void dense(int64_t elements, at::ScalarType computed_in) {
+    compute = computed_in;
     flat = true;
     rank = 1;
     numel = elements;

@@ -141,7 +141,7 @@ C10_ALWAYS_INLINE bool quick_call(
   } else {
     (operands.get(std::get<1 + I>(args)), ...);
   }
-  operands.dense(self.numel());
+  operands.dense(self.numel(), type);
   Op::kernel(operands, std::get<T + S>(args)...);
   return true;
 }

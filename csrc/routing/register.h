@@ -2,6 +2,7 @@
 // How an operator gets registered, and how a native kernel gives up a call.
 #pragma once
 
+#include "csrc/routing/cpu_fallback.h"
 #include "csrc/routing/route_table.h"
 
 #include <ATen/core/boxing/BoxedKernel.h>

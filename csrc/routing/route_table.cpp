@@ -2,9 +2,9 @@
 // Which operators run natively, and the log of native calls.
 #include "csrc/routing/route_table.h"
 
-#include "csrc/runtime/environment.h"
-
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 namespace torch_fl::routing {
@@ -15,7 +15,12 @@ bool is_native(const char* /*op*/) {
 }
 
 bool logs_dispatch() {
-  static const bool on = runtime::environment_flag("FLAGOS_LOG_DISPATCH");
+  // Read while the library loads, where nothing may throw: check_environment()
+  // refuses what is neither 0 nor 1.
+  static const bool on = [] {
+    const char* const value = std::getenv("FLAGOS_LOG_DISPATCH");
+    return value != nullptr && std::strcmp(value, "1") == 0;
+  }();
   return on;
 }
 
