@@ -4,9 +4,11 @@
 
 #include "csrc/runtime/fork.h"
 #include "csrc/runtime/stream_table.h"
+#include "csrc/runtime/toolkit.h"
 
 #include <atomic>
 #include <exception>
+#include <new>
 
 namespace torch_fl::runtime {
 
@@ -18,6 +20,7 @@ namespace {
 struct Count {
   musaError_t code = musaSuccess;
   c10::DeviceIndex devices = 0;
+  std::string why;
 };
 
 Count ask_for_devices() noexcept {
@@ -25,6 +28,13 @@ Count ask_for_devices() noexcept {
   int devices = 0;
   result.code = musaGetDeviceCount(&devices);
   if (result.code != musaSuccess) {
+    try {
+      const std::string message = toolkit_message();
+      result.why = std::string(musaGetErrorName(result.code)) + ", " +
+          (message.empty() ? musaGetErrorString(result.code) : message);
+    } catch (const std::bad_alloc&) {
+      // The code alone has to do.
+    }
     static_cast<void>(musaGetLastError());
     return result;
   }
@@ -57,11 +67,7 @@ c10::DeviceIndex device_count() noexcept {
 }
 
 std::string device_count_error() {
-  const musaError_t code = count().code;
-  if (code == musaSuccess || code == musaErrorNoDevice) {
-    return {};
-  }
-  return std::string(musaGetErrorName(code)) + ": " + musaGetErrorString(code);
+  return count().code == musaErrorNoDevice ? std::string() : count().why;
 }
 
 void require_device() {

@@ -4,6 +4,7 @@
 
 #include "csrc/runtime/fork.h"
 #include "csrc/runtime/thread_state.h"
+#include "csrc/runtime/toolkit.h"
 
 #include <c10/core/Device.h>
 
@@ -16,18 +17,21 @@
 namespace torch_fl::runtime {
 namespace {
 
-std::string describe(musaError_t code, const char* expression) {
-  std::ostringstream text;
-  text << musaGetErrorName(code) << " (" << static_cast<int>(code)
-       << "): " << musaGetErrorString(code) << ", from " << expression
-       << " on flagos:" << static_cast<int>(thread_state.device);
-  return text.str();
-}
-
 // The part of an expression before its arguments: the function's name.
 std::string function_of(const char* expression) {
   const std::string text(expression);
   return text.substr(0, text.find('('));
+}
+
+std::string describe(musaError_t code, const char* expression) {
+  // Before any other call of the toolkit.
+  const std::string message = toolkit_message();
+  std::ostringstream text;
+  text << function_of(expression)
+       << " failed on flagos:" << static_cast<int>(thread_state.device) << ": "
+       << musaGetErrorName(code) << " (" << static_cast<int>(code) << "), "
+       << (message.empty() ? musaGetErrorString(code) : message.c_str());
+  return text.str();
 }
 
 } // namespace

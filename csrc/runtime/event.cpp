@@ -80,7 +80,9 @@ bool query_event(const PooledEvent& event) {
     static_cast<void>(musaGetLastError());
     return false;
   }
-  FL_MUSA_CHECK(code);
+  if (C10_UNLIKELY(code != musaSuccess)) {
+    raise(code, "musaEventQuery", __FILE__, __LINE__);
+  }
   return true;
 }
 

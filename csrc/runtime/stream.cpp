@@ -186,7 +186,9 @@ bool Stream::query() const {
     static_cast<void>(musaGetLastError());
     return false;
   }
-  FL_MUSA_CHECK(code);
+  if (C10_UNLIKELY(code != musaSuccess)) {
+    raise(code, "musaStreamQuery", __FILE__, __LINE__);
+  }
   return true;
 }
 
