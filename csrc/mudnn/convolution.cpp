@@ -142,8 +142,8 @@ void run_with_algorithm(const Key& key, Recommend recommend, Run run) {
 }
 
 void configure(Conv& op, const ConvGeometry& g) {
-  FL_MUDNN_CHECK(op.SetNdInfo(
-      2, g.padding.data(), g.stride.data(), g.dilation.data()));
+  FL_MUDNN_CHECK(
+      op.SetNdInfo(2, g.padding.data(), g.stride.data(), g.dilation.data()));
   if (g.groups != 1) {
     FL_MUDNN_CHECK(op.SetGroups(g.groups));
   }
@@ -173,8 +173,8 @@ void convolve(
   run_with_algorithm<Conv::Algorithm>(
       make_key(Pass::Forward, in, filter, out, geometry, layout),
       [&](Conv::Algorithm& algorithm) {
-        return op.GetRecommendForwardAlgorithm(
-            h, algorithm, result, image, weight);
+        return op
+            .GetRecommendForwardAlgorithm(h, algorithm, result, image, weight);
       },
       [&](Conv::Algorithm algorithm) {
         return op.Run(h, result, image, weight, algorithm, workspace());
@@ -197,15 +197,18 @@ void convolve_backward_data(
   configure(op, geometry);
   dnn::Handle& h = handle();
   run_with_algorithm<Conv::AlgorithmBwdData>(
-      make_key(
-          Pass::BackwardData, grad_in, filter, grad_out, geometry, layout),
+      make_key(Pass::BackwardData, grad_in, filter, grad_out, geometry, layout),
       [&](Conv::AlgorithmBwdData& algorithm) {
         return op.GetRecommendBackwardDataAlgorithm(
-            h, algorithm, result, gradient, weight);
+            h,
+            algorithm,
+            result,
+            gradient,
+            weight);
       },
       [&](Conv::AlgorithmBwdData algorithm) {
-        return op.RunBwdData(
-            h, result, gradient, weight, algorithm, workspace());
+        return op
+            .RunBwdData(h, result, gradient, weight, algorithm, workspace());
       });
 }
 
@@ -226,14 +229,23 @@ void convolve_backward_filter(
   dnn::Handle& h = handle();
   run_with_algorithm<Conv::AlgorithmBwdFilter>(
       make_key(
-          Pass::BackwardFilter, in, grad_filter, grad_out, geometry, layout),
+          Pass::BackwardFilter,
+          in,
+          grad_filter,
+          grad_out,
+          geometry,
+          layout),
       [&](Conv::AlgorithmBwdFilter& algorithm) {
         return op.GetRecommendBackwardFilterAlgorithm(
-            h, algorithm, result, image, gradient);
+            h,
+            algorithm,
+            result,
+            image,
+            gradient);
       },
       [&](Conv::AlgorithmBwdFilter algorithm) {
-        return op.RunBwdFilter(
-            h, result, image, gradient, algorithm, workspace());
+        return op
+            .RunBwdFilter(h, result, image, gradient, algorithm, workspace());
       });
 }
 
@@ -263,10 +275,8 @@ void sum_to_channels(
   dnn::Reduce op;
   FL_MUDNN_CHECK(op.SetMode(dnn::Reduce::Mode::ADD));
   const auto sizes = grad_out.sizes();
-  FL_MUDNN_CHECK(
-      gradient.SetType(required_dnn_type(grad_out.scalar_type())));
-  FL_MUDNN_CHECK(
-      gradient.SetAddr(grad_out.unsafeGetTensorImpl()->data()));
+  FL_MUDNN_CHECK(gradient.SetType(required_dnn_type(grad_out.scalar_type())));
+  FL_MUDNN_CHECK(gradient.SetAddr(grad_out.unsafeGetTensorImpl()->data()));
   if (layout == at::MemoryFormat::ChannelsLast) {
     FL_MUDNN_CHECK(
         gradient.SetNdInfo({sizes[0] * sizes[2] * sizes[3], sizes[1]}));

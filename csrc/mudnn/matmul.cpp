@@ -46,7 +46,9 @@ void set_view(
   const int64_t rows = t.size(rank - 2);
   const int64_t columns = t.size(rank - 1);
   const int64_t dims[3] = {
-      batches, transposed ? columns : rows, transposed ? rows : columns};
+      batches,
+      transposed ? columns : rows,
+      transposed ? rows : columns};
   FL_MUDNN_CHECK(view.SetType(required_dnn_type(t.scalar_type())));
   FL_MUDNN_CHECK(view.SetAddr(t.unsafeGetTensorImpl()->data()));
   FL_MUDNN_CHECK(
@@ -100,8 +102,7 @@ void run(
   if (beta != 0) {
     FL_MUDNN_CHECK(op.SetBeta(beta));
   }
-  FL_MUDNN_CHECK(
-      op.Run(handle(), result, left.view, right.view, workspace()));
+  FL_MUDNN_CHECK(op.Run(handle(), result, left.view, right.view, workspace()));
 }
 
 // out = alpha * a @ b + beta * out for a dense out and muDNN's own dtypes.
@@ -153,7 +154,12 @@ void run_with_addend(
       FL_MUDNN_CHECK(op.SetGamma(beta));
     }
     FL_MUDNN_CHECK(op.RunWithBiasAdd(
-        handle(), result, left.view, right.view, row, workspace()));
+        handle(),
+        result,
+        left.view,
+        right.view,
+        row,
+        workspace()));
     return;
   }
   const dnn::Tensor none;
@@ -225,12 +231,24 @@ void matmul_add_dense(
     const bool is_full = self.is_contiguous() && self.sizes() == out.sizes();
     if (out.dim() == 2 && (is_row || is_full)) {
       return run_with_addend<dnn::MatMul>(
-          out, a, b, self, !is_full, alpha, beta);
+          out,
+          a,
+          b,
+          self,
+          !is_full,
+          alpha,
+          beta);
     }
     if (out.dim() == 3 && is_full &&
         (out.size(0) == 1 || a.stride(0) != 0 || b.stride(0) != 0)) {
       return run_with_addend<dnn::BatchMatMul>(
-          out, a, b, self, false, alpha, beta);
+          out,
+          a,
+          b,
+          self,
+          false,
+          alpha,
+          beta);
     }
   }
   at::Tensor(out).copy_(self);
@@ -295,15 +313,14 @@ void matmul_add(
     const at::Tensor result = out.transpose(-2, -1);
     const at::Tensor left = b.transpose(-2, -1);
     const at::Tensor right = a.transpose(-2, -1);
-    return kept == 0
-        ? multiply(result, left, right, factor, 0)
-        : matmul_add_dense(
-              result,
-              out.is_same(self) ? result : self.transpose(-2, -1),
-              left,
-              right,
-              kept,
-              factor);
+    return kept == 0 ? multiply(result, left, right, factor, 0)
+                     : matmul_add_dense(
+                           result,
+                           out.is_same(self) ? result : self.transpose(-2, -1),
+                           left,
+                           right,
+                           kept,
+                           factor);
   }
   const at::Tensor dense = dense_like(out, out.scalar_type());
   if (kept == 0) {

@@ -45,8 +45,7 @@ void softmax(
   dnn::Tensor result = writable(out);
   dnn::Softmax op;
   configure(op, dim, in.dim(), kind);
-  FL_MUDNN_CHECK(
-      op.Run(plain_handle(), result, view(input), workspace()));
+  FL_MUDNN_CHECK(op.Run(plain_handle(), result, view(input), workspace()));
 }
 
 void softmax_backward(
@@ -67,7 +66,11 @@ void softmax_backward(
   dnn::Softmax op;
   configure(op, dim, out.dim(), kind);
   FL_MUDNN_CHECK(op.RunBwd(
-      plain_handle(), result, view(output), view(gradient), workspace()));
+      plain_handle(),
+      result,
+      view(output),
+      view(gradient),
+      workspace()));
 }
 
 } // namespace torch_fl::mudnn

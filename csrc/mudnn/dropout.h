@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout through muDNN.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace torch_fl::mudnn {
+
+// Whether Dropout takes a dtype.
+bool can_drop(at::ScalarType type);
+
+// Operands dense in one order of dimensions; mask is BOOL, true where an
+// element stays and is scaled by 1 / (1 - p). One word of the sequence per
+// element, from `offset` on.
+void dropout(
+    const at::Tensor& out,
+    const at::Tensor& mask,
+    const at::Tensor& in,
+    double p,
+    uint64_t seed,
+    uint64_t offset);
+
+void dropout_backward(
+    const at::Tensor& grad_in,
+    const at::Tensor& grad_out,
+    const at::Tensor& mask,
+    double scale);
+
+} // namespace torch_fl::mudnn

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch and layer normalisation through muDNN.
+#include "csrc/mudnn/norm.h"
+
+#include "csrc/mudnn/handle.h"
+#include "csrc/mudnn/image.h"
+#include "csrc/mudnn/workspace.h"
+#include "csrc/runtime/stream.h"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <limits>
+
+namespace torch_fl::mudnn {
+
+namespace {
+
+namespace dnn = ::musa::dnn;
+
+// An operand that is absent carries its type only.
+dnn::Tensor absent(dnn::Tensor::Type type = dnn::Tensor::Type::FLOAT) {
+  dnn::Tensor none;
+  FL_MUDNN_CHECK(none.SetType(type));
+  return none;
+}
+
+dnn::Tensor view_or_absent(const at::Tensor& tensor) {
+  return tensor.defined() ? view(tensor) : absent();
+}
+
+dnn::Tensor writable_or_absent(const at::Tensor& tensor) {
+  return tensor.defined() ? writable(tensor) : absent();
+}
+
+void configure(dnn::BatchNorm& op, double epsilon, bool training) {
+  // PER_ACTIVATION is faster and less accurate (quirk 71).
+  FL_MUDNN_CHECK(op.SetMode(dnn::BatchNorm::Mode::PER_CHANNEL));
+  FL_MUDNN_CHECK(op.SetEpsilon(epsilon));
+  FL_MUDNN_CHECK(op.SetTraining(training));
+}
+
+void run_composite(
+    const at::Tensor& out,
+    const at::Tensor& in,
+    const at::Tensor& running_mean,
+    const at::Tensor& running_var,
+    const at::Tensor& save_mean,
+    const at::Tensor& save_invstd,
+    const at::Tensor& weight,
+    const at::Tensor& bias,
+    double momentum,
+    double epsilon,
+    at::MemoryFormat layout) {
+  dnn::Tensor result;
+  dnn::Tensor image;
+  describe_image_output(result, out, layout);
+  describe_image(image, in, layout);
+  dnn::Tensor mean = writable_or_absent(running_mean);
+  dnn::Tensor var = writable_or_absent(running_var);
+  dnn::Tensor saved_mean = writable(save_mean);
+  dnn::Tensor saved_invstd = writable(save_invstd);
+  dnn::BatchNorm op;
+  configure(op, epsilon, true);
+  FL_MUDNN_CHECK(op.RunComposite(
+      plain_handle(),
+      result,
+      image,
+      mean,
+      var,
+      saved_mean,
+      saved_invstd,
+      view_or_absent(weight),
+      view_or_absent(bias),
+      momentum,
+      workspace()));
+}
+
+// Makes another stream current until the end of the scope.
+class SideStream {
+ public:
+  SideStream() : before_(runtime::current_stream()) {
+    runtime::set_current_stream(runtime::pool_stream(before_.device()));
+  }
+  SideStream(const SideStream&) = delete;
+  SideStream& operator=(const SideStream&) = delete;
+  SideStream(SideStream&&) = delete;
+  SideStream& operator=(SideStream&&) = delete;
+  ~SideStream() { runtime::set_current_stream(before_); }
+
+ private:
+  runtime::Stream before_;
+};
+
+// Whether RunComposite writes save_mean and save_invstd is disputed (quirk 66),
+// so one tiny call answers it. On a stream of its own, because reading the
+// answer must not wait for work that the caller has queued.
+bool probe_saved_statistics() {
+  const SideStream side;
+  constexpr double kEpsilon = 3;
+  const auto options =
+      at::TensorOptions()
+          .dtype(at::kFloat)
+          .device(c10::DeviceType::PrivateUse1, runtime::current_device());
+  const at::Tensor in = at::ones({2, 1, 1, 2}, options);
+  const at::Tensor out = at::ones({2, 1, 1, 2}, options);
+  const at::Tensor saved =
+      at::full({2, 1}, std::numeric_limits<float>::quiet_NaN(), options);
+  const at::Tensor none;
+  run_composite(
+      out,
+      in,
+      none,
+      none,
+      saved.select(0, 0),
+      saved.select(0, 1),
+      none,
+      none,
+      0,
+      kEpsilon,
+      at::MemoryFormat::Contiguous);
+  const double sum = saved.sum().item<float>();
+  return std::abs(sum - (1 + 1 / std::sqrt(kEpsilon))) < 1e-3;
+}
+
+bool writes_saved_statistics() {
+  static const bool answer = probe_saved_statistics();
+  return answer;
+}
+
+} // namespace
+
+bool can_normalize(at::ScalarType type) {
+  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
+}
+
+void batch_norm_inference(
+    const at::Tensor& out,
+    const at::Tensor& in,
+    const at::Tensor& mean,
+    const at::Tensor& var,
+    const at::Tensor& weight,
+    const at::Tensor& bias,
+    double epsilon,
+    at::MemoryFormat layout) {
+  dnn::Tensor result;
+  dnn::Tensor image;
+  describe_image_output(result, out, layout);
+  describe_image(image, in, layout);
+  dnn::Tensor means = view(mean);
+  dnn::Tensor variances = view(var);
+  dnn::BatchNorm op;
+  configure(op, epsilon, false);
+  FL_MUDNN_CHECK(op.RunPure(
+      plain_handle(),
+      result,
+      image,
+      means,
+      variances,
+      view_or_absent(weight),
+      view_or_absent(bias)));
+}
+
+// running_var gets the sample (N-1) variance, as torch wants (quirk 65).
+void batch_norm_training(
+    const at::Tensor& out,
+    const at::Tensor& in,
+    const at::Tensor& running_mean,
+    const at::Tensor& running_var,
+    const at::Tensor& save_mean,
+    const at::Tensor& save_invstd,
+    const at::Tensor& weight,
+    const at::Tensor& bias,
+    double momentum,
+    double epsilon,
+    at::MemoryFormat layout) {
+  run_composite(
+      out,
+      in,
+      running_mean,
+      running_var,
+      save_mean,
+      save_invstd,
+      weight,
+      bias,
+      momentum,
+      epsilon,
+      layout);
+  if (C10_UNLIKELY(!writes_saved_statistics())) {
+    const at::Tensor values = in.to(at::kFloat);
+    at::Tensor(save_mean).copy_(values.mean({0, 2, 3}));
+    at::Tensor(save_invstd)
+        .copy_(
+            values.var({0, 2, 3}, /*unbiased=*/false).add_(epsilon).rsqrt_());
+  }
+}
+
+void batch_norm_backward(
+    const at::Tensor& grad_in,
+    const at::Tensor& grad_affine,
+    const at::Tensor& in,
+    const at::Tensor& grad_out,
+    const at::Tensor& mean,
+    const at::Tensor& invstd,
+    const at::Tensor& weight,
+    double epsilon,
+    at::MemoryFormat layout) {
+  // RunBwd adds to what its outputs hold (quirk 64).
+  dnn::Fill zero;
+  FL_MUDNN_CHECK(zero.SetValue(0.0));
+  dnn::Tensor affine = writable(grad_affine);
+  dnn::Tensor result;
+  describe_image_output(result, grad_in, layout);
+  dnn::Handle& h = plain_handle();
+  FL_MUDNN_CHECK(zero.Run(h, affine));
+  FL_MUDNN_CHECK(zero.Run(h, result));
+
+  const int64_t channels = grad_affine.size(1);
+  auto* const base =
+      static_cast<float*>(grad_affine.unsafeGetTensorImpl()->mutable_data());
+  dnn::Tensor grad_weight = absent();
+  dnn::Tensor grad_bias = absent();
+  FL_MUDNN_CHECK(grad_weight.SetAddr(base));
+  FL_MUDNN_CHECK(grad_weight.SetNdInfo(1, &channels));
+  FL_MUDNN_CHECK(grad_bias.SetAddr(base + channels));
+  FL_MUDNN_CHECK(grad_bias.SetNdInfo(1, &channels));
+  dnn::Tensor image;
+  dnn::Tensor gradient;
+  describe_image(image, in, layout);
+  describe_image(gradient, grad_out, layout);
+  dnn::Tensor grad_mean = absent();
+  dnn::Tensor grad_var = absent();
+  dnn::BatchNorm op;
+  configure(op, epsilon, true);
+  // The saved statistics, with the reciprocal deviation (quirk 67).
+  FL_MUDNN_CHECK(op.RunBwd(
+      h,
+      result,
+      grad_mean,
+      grad_var,
+      grad_weight,
+      grad_bias,
+      image,
+      gradient,
+      view(mean),
+      view(invstd),
+      view_or_absent(weight),
+      workspace()));
+}
+
+void layer_norm(
+    const at::Tensor& out,
+    const at::Tensor& mean,
+    const at::Tensor& rstd,
+    const at::Tensor& in,
+    const at::Tensor& weight,
+    const at::Tensor& bias,
+    double epsilon) {
+  at::Tensor gamma = weight;
+  at::Tensor beta = bias;
+  // One of the two alone is not supported (quirk 68).
+  if (gamma.defined() != beta.defined()) {
+    const at::Tensor& there = gamma.defined() ? gamma : beta;
+    (gamma.defined() ? beta : gamma) = gamma.defined()
+        ? at::zeros(there.sizes(), there.options())
+        : at::ones(there.sizes(), there.options());
+  }
+  dnn::Tensor result = writable(out);
+  dnn::Tensor means = writable(mean);
+  dnn::Tensor deviations = writable(rstd);
+  dnn::LayerNorm op;
+  const int axis = 1;
+  FL_MUDNN_CHECK(op.SetAxis(1, &axis));
+  FL_MUDNN_CHECK(op.SetEpsilon(epsilon));
+  FL_MUDNN_CHECK(op.SetVarMode(
+      in.scalar_type() == at::kFloat ? dnn::LayerNorm::VarMode::WELFORD
+                                     : dnn::LayerNorm::VarMode::DIRECT));
+  FL_MUDNN_CHECK(op.Run(
+      plain_handle(),
+      result,
+      means,
+      deviations,
+      view(in),
+      gamma.defined() ? view(gamma) : dnn::Tensor(),
+      beta.defined() ? view(beta) : dnn::Tensor(),
+      workspace()));
+}
+
+void layer_norm_backward(
+    const at::Tensor& grad_in,
+    const at::Tensor& grad_weight,
+    const at::Tensor& grad_bias,
+    const at::Tensor& grad_out,
+    const at::Tensor& in,
+    const at::Tensor& mean,
+    const at::Tensor& rstd,
+    const at::Tensor& weight) {
+  dnn::Tensor result = writable(grad_in);
+  dnn::Tensor gamma_gradient = writable(grad_weight);
+  dnn::Tensor beta_gradient = writable(grad_bias);
+  dnn::LayerNorm op;
+  const int axis = 1;
+  FL_MUDNN_CHECK(op.SetAxis(1, &axis));
+  FL_MUDNN_CHECK(op.RunBwd(
+      plain_handle(),
+      result,
+      gamma_gradient,
+      beta_gradient,
+      view(grad_out),
+      view(in),
+      view(mean),
+      view(rstd),
+      weight.defined() ? view(weight) : dnn::Tensor(),
+      workspace()));
+}
+
+} // namespace torch_fl::mudnn

@@ -1,0 +1,634 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch and layer normalisation.
+#include "csrc/mudnn/norm.h"
+#include "csrc/ops/output.h"
+#include "csrc/routing/register.h"
+#include "csrc/runtime/device.h"
+
+#include <ATen/ops/_batch_norm_with_update_ops.h>
+#include <ATen/ops/_native_batch_norm_legit_ops.h>
+#include <ATen/ops/batch_norm_backward_ops.h>
+#include <ATen/ops/native_batch_norm_backward_ops.h>
+#include <ATen/ops/native_batch_norm_ops.h>
+#include <ATen/ops/native_layer_norm_backward_ops.h>
+#include <ATen/ops/native_layer_norm_ops.h>
+
+#include <array>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+namespace torch_fl::ops {
+
+namespace {
+
+using at::IntArrayRef;
+using at::MemoryFormat;
+using at::Tensor;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+Tensor value_of(const std::optional<Tensor>& tensor) {
+  return tensor.has_value() ? *tensor : Tensor();
+}
+
+// muDNN keeps weights and statistics in float, whatever the input is.
+Tensor as_float(const Tensor& tensor) {
+  return tensor.defined() ? tensor.to(at::kFloat).contiguous() : Tensor();
+}
+
+// A batch of any rank as rank-4 images: (N, C, rest, 1) or channels last.
+struct Image {
+  explicit Image(const Tensor& input)
+      : layout(
+            input.dim() == 4 &&
+                    input.suggest_memory_format() == MemoryFormat::ChannelsLast
+                ? MemoryFormat::ChannelsLast
+                : MemoryFormat::Contiguous),
+        sizes(sizes_of(input)) {}
+
+  static std::array<int64_t, 4> sizes_of(const Tensor& input) {
+    if (input.dim() == 4) {
+      return {input.size(0), input.size(1), input.size(2), input.size(3)};
+    }
+    int64_t rest = 1;
+    for (int64_t i = 2; i < input.dim(); ++i) {
+      rest *= input.size(i);
+    }
+    return {input.size(0), input.size(1), rest, 1};
+  }
+
+  // Dense, rank 4; shares memory with what is dense already.
+  Tensor of(const Tensor& tensor) const {
+    const Tensor dense = tensor.contiguous(layout);
+    return dense.dim() == 4 ? dense : dense.view(sizes);
+  }
+
+  Tensor output_like(const Tensor& tensor) const {
+    return make_strided(
+        tensor.sizes(),
+        {},
+        tensor.options().memory_format(layout));
+  }
+
+  MemoryFormat layout;
+  std::array<int64_t, 4> sizes;
+};
+
+void check_channels(const char* name, const Tensor& t, int64_t channels) {
+  TORCH_CHECK(
+      !t.defined() || t.numel() == channels,
+      "expected ",
+      name,
+      " to have ",
+      channels,
+      " elements, got ",
+      t.sizes());
+}
+
+// One float statistic: the caller's own tensor where it is one, else a copy
+// that goes back.
+class Running {
+ public:
+  explicit Running(const Tensor& given)
+      : given_(given), used_(as_float(given)) {}
+  const Tensor& tensor() const { return used_; }
+  void finish() const {
+    if (given_.defined() && !used_.is_same(given_)) {
+      copy_back(given_, used_);
+    }
+  }
+
+ private:
+  Tensor given_;
+  Tensor used_;
+};
+
+struct BatchNormCall {
+  Tensor weight;
+  Tensor bias;
+  Tensor running_mean;
+  Tensor running_var;
+  double momentum;
+  double epsilon;
+};
+
+void check(const Tensor& input, const BatchNormCall& call) {
+  TORCH_CHECK(
+      input.dim() >= 2,
+      "batch_norm expects an input of two dimensions or more, got ",
+      input.sizes());
+  const int64_t channels = input.size(1);
+  check_channels("weight", call.weight, channels);
+  check_channels("bias", call.bias, channels);
+  check_channels("running_mean", call.running_mean, channels);
+  check_channels("running_var", call.running_var, channels);
+  for (const Tensor* t :
+       {&call.weight, &call.bias, &call.running_mean, &call.running_var}) {
+    if (t->defined()) {
+      check_same_device(input, *t);
+    }
+  }
+}
+
+Three train(const Tensor& input, const BatchNormCall& call) {
+  const Image image(input);
+  Tensor out = image.output_like(input);
+  const int64_t channels = input.size(1);
+  Tensor save_mean = make_dense({channels}, at::kFloat);
+  Tensor save_invstd = make_dense({channels}, at::kFloat);
+  if (input.numel() == 0) {
+    save_mean.zero_();
+    save_invstd.zero_();
+    return {std::move(out), std::move(save_mean), std::move(save_invstd)};
+  }
+  const Running mean(call.running_mean);
+  const Running var(call.running_var);
+  mudnn::batch_norm_training(
+      image.of(out),
+      image.of(input),
+      mean.tensor(),
+      var.tensor(),
+      save_mean,
+      save_invstd,
+      as_float(call.weight),
+      as_float(call.bias),
+      call.momentum,
+      call.epsilon,
+      image.layout);
+  mean.finish();
+  var.finish();
+  return {std::move(out), std::move(save_mean), std::move(save_invstd)};
+}
+
+// No statistics are saved in evaluation: backward reads the running ones.
+Three evaluate(const Tensor& input, const BatchNormCall& call) {
+  TORCH_CHECK(
+      call.running_mean.defined() && call.running_var.defined(),
+      "batch_norm in evaluation needs running_mean and running_var");
+  const Image image(input);
+  Tensor out = image.output_like(input);
+  if (input.numel() != 0) {
+    mudnn::batch_norm_inference(
+        image.of(out),
+        image.of(input),
+        as_float(call.running_mean),
+        as_float(call.running_var),
+        as_float(call.weight),
+        as_float(call.bias),
+        call.epsilon,
+        image.layout);
+  }
+  return {
+      std::move(out),
+      make_dense({0}, at::kFloat),
+      make_dense({0}, at::kFloat)};
+}
+
+Three batch_norm(
+    const Tensor& input,
+    const BatchNormCall& call,
+    bool training) {
+  check(input, call);
+  const runtime::DeviceScope scope(input.device());
+  return training ? train(input, call) : evaluate(input, call);
+}
+
+Three native_batch_norm(
+    const Tensor& input,
+    const std::optional<Tensor>& weight,
+    const std::optional<Tensor>& bias,
+    const std::optional<Tensor>& running_mean,
+    const std::optional<Tensor>& running_var,
+    bool training,
+    double momentum,
+    double epsilon) {
+  if (!mudnn::can_normalize(input.scalar_type())) {
+    return routing::to_cpu<at::_ops::native_batch_norm>::call(
+        input,
+        weight,
+        bias,
+        running_mean,
+        running_var,
+        training,
+        momentum,
+        epsilon);
+  }
+  return batch_norm(
+      input,
+      {value_of(weight),
+       value_of(bias),
+       value_of(running_mean),
+       value_of(running_var),
+       momentum,
+       epsilon},
+      training);
+}
+
+Three batch_norm_legit(
+    const Tensor& input,
+    const std::optional<Tensor>& weight,
+    const std::optional<Tensor>& bias,
+    Tensor& running_mean,
+    Tensor& running_var,
+    bool training,
+    double momentum,
+    double epsilon) {
+  if (!mudnn::can_normalize(input.scalar_type())) {
+    return routing::to_cpu<at::_ops::_native_batch_norm_legit>::call(
+        input,
+        weight,
+        bias,
+        running_mean,
+        running_var,
+        training,
+        momentum,
+        epsilon);
+  }
+  return batch_norm(
+      input,
+      {value_of(weight),
+       value_of(bias),
+       running_mean,
+       running_var,
+       momentum,
+       epsilon},
+      training);
+}
+
+Three batch_norm_no_stats(
+    const Tensor& input,
+    const std::optional<Tensor>& weight,
+    const std::optional<Tensor>& bias,
+    bool /*training*/,
+    double momentum,
+    double epsilon) {
+  if (!mudnn::can_normalize(input.scalar_type())) {
+    return routing::to_cpu<at::_ops::_native_batch_norm_legit_no_stats>::call(
+        input,
+        weight,
+        bias,
+        true,
+        momentum,
+        epsilon);
+  }
+  return batch_norm(
+      input,
+      {value_of(weight), value_of(bias), {}, {}, momentum, epsilon},
+      true);
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_with_update(
+    const Tensor& input,
+    const std::optional<Tensor>& weight,
+    const std::optional<Tensor>& bias,
+    Tensor& running_mean,
+    Tensor& running_var,
+    double momentum,
+    double epsilon) {
+  if (!mudnn::can_normalize(input.scalar_type())) {
+    return routing::to_cpu<at::_ops::_batch_norm_with_update>::call(
+        input,
+        weight,
+        bias,
+        running_mean,
+        running_var,
+        momentum,
+        epsilon);
+  }
+  auto [out, mean, invstd] = batch_norm(
+      input,
+      {value_of(weight),
+       value_of(bias),
+       running_mean,
+       running_var,
+       momentum,
+       epsilon},
+      true);
+  return {
+      std::move(out),
+      std::move(mean),
+      std::move(invstd),
+      make_dense({0}, at::kByte)};
+}
+
+// Gradients of an input and of the affine parameters.
+struct Gradients {
+  Tensor input;
+  Tensor weight;
+  Tensor bias;
+
+  Three masked(std::array<bool, 3> mask, at::ScalarType affine) {
+    return {
+        mask[0] ? std::move(input) : Tensor(),
+        mask[1] ? weight.to(affine) : Tensor(),
+        mask[2] ? bias.to(affine) : Tensor()};
+  }
+};
+
+Gradients backward_training(
+    const Tensor& grad_out,
+    const Tensor& input,
+    const Tensor& weight,
+    const Tensor& save_mean,
+    const Tensor& save_invstd,
+    double epsilon) {
+  const Image image(input);
+  Gradients made;
+  made.input = image.output_like(input);
+  const int64_t channels = input.size(1);
+  const Tensor affine = make_dense({2, channels}, at::kFloat);
+  if (input.numel() == 0) {
+    affine.zero_();
+  } else {
+    mudnn::batch_norm_backward(
+        image.of(made.input),
+        affine,
+        image.of(input),
+        image.of(grad_out),
+        as_float(save_mean),
+        as_float(save_invstd),
+        as_float(weight),
+        epsilon,
+        image.layout);
+  }
+  made.weight = affine.select(0, 0);
+  made.bias = affine.select(0, 1);
+  return made;
+}
+
+// Statistics were constants: muDNN's RunBwd has no such mode.
+Gradients backward_evaluation(
+    const Tensor& grad_out,
+    const Tensor& input,
+    const Tensor& weight,
+    const Tensor& running_mean,
+    const Tensor& running_var,
+    double epsilon,
+    std::array<bool, 3> mask) {
+  at::DimVector shape(static_cast<size_t>(input.dim()), 1);
+  shape[1] = input.size(1);
+  at::DimVector others(static_cast<size_t>(input.dim()) - 1);
+  std::iota(others.begin(), others.end(), 1);
+  others[0] = 0;
+  const Tensor invstd = as_float(running_var).add(epsilon).rsqrt();
+  const Tensor gradient = grad_out.to(at::kFloat);
+  Gradients made;
+  if (mask[0]) {
+    const Tensor scale =
+        weight.defined() ? invstd.mul(as_float(weight)) : invstd;
+    made.input = gradient.mul(scale.view(shape)).to(input.scalar_type());
+  }
+  if (mask[1]) {
+    const Tensor centred =
+        input.to(at::kFloat).sub(as_float(running_mean).view(shape));
+    made.weight = gradient.mul(centred).sum(others).mul(invstd);
+  }
+  if (mask[2]) {
+    made.bias = gradient.sum(others);
+  }
+  return made;
+}
+
+Three native_batch_norm_backward(
+    const Tensor& grad_out,
+    const Tensor& input,
+    const std::optional<Tensor>& weight,
+    const std::optional<Tensor>& running_mean,
+    const std::optional<Tensor>& running_var,
+    const std::optional<Tensor>& save_mean,
+    const std::optional<Tensor>& save_invstd,
+    bool training,
+    double epsilon,
+    std::array<bool, 3> output_mask) {
+  if (!mudnn::can_normalize(input.scalar_type())) {
+    return routing::to_cpu<at::_ops::native_batch_norm_backward>::call(
+        grad_out,
+        input,
+        weight,
+        running_mean,
+        running_var,
+        save_mean,
+        save_invstd,
+        training,
+        epsilon,
+        output_mask);
+  }
+  check_same_device(grad_out, input);
+  const runtime::DeviceScope scope(input.device());
+  const Tensor gamma = value_of(weight);
+  Gradients made = training ? backward_training(
+                                  grad_out,
+                                  input,
+                                  gamma,
+                                  value_of(save_mean),
+                                  value_of(save_invstd),
+                                  epsilon)
+                            : backward_evaluation(
+                                  grad_out,
+                                  input,
+                                  gamma,
+                                  value_of(running_mean),
+                                  value_of(running_var),
+                                  epsilon,
+                                  output_mask);
+  return made.masked(
+      output_mask,
+      gamma.defined() ? gamma.scalar_type() : at::kFloat);
+}
+
+Three batch_norm_backward(
+    const Tensor& grad_out,
+    const Tensor& input,
+    const Tensor& weight,
+    const std::optional<Tensor>& running_mean,
+    const std::optional<Tensor>& running_var,
+    const std::optional<Tensor>& save_mean,
+    const std::optional<Tensor>& save_var,
+    bool update,
+    double epsilon,
+    std::array<bool, 3> output_mask,
+    const Tensor& /*reserve*/) {
+  return native_batch_norm_backward(
+      grad_out,
+      input,
+      weight,
+      running_mean,
+      running_var,
+      save_mean,
+      save_var,
+      update,
+      epsilon,
+      output_mask);
+}
+
+// ---- layer norm: rows of the leading, columns of the normalised dimensions
+
+struct Rows {
+  Rows(const Tensor& input, IntArrayRef normalized_shape) {
+    const auto count = static_cast<int64_t>(normalized_shape.size());
+    TORCH_CHECK(
+        count >= 1,
+        "Expected normalized_shape to be at least 1-dimensional, i.e., "
+        "containing at least one element, but got normalized_shape = ",
+        normalized_shape);
+    const int64_t first = input.dim() - count;
+    TORCH_CHECK(
+        first >= 0 &&
+            input.sizes().slice(static_cast<size_t>(first)) == normalized_shape,
+        "Given normalized_shape=",
+        normalized_shape,
+        ", expected input with shape [*",
+        normalized_shape,
+        "], but got input of size",
+        input.sizes());
+    for (int64_t i = 0; i < input.dim(); ++i) {
+      (i < first ? rows : columns) *= input.size(i);
+      statistics.push_back(i < first ? input.size(i) : 1);
+    }
+  }
+
+  // Dense, rank 2.
+  Tensor of(const Tensor& tensor) const {
+    return tensor.contiguous().view({rows, columns});
+  }
+
+  int64_t rows = 1;
+  int64_t columns = 1;
+  at::DimVector statistics;
+};
+
+// Weight and bias in the input's dtype, or everything in float if they differ.
+at::ScalarType common_type(const Tensor& input, const Tensor& weight) {
+  return weight.defined() && weight.scalar_type() != input.scalar_type()
+      ? at::kFloat
+      : input.scalar_type();
+}
+
+Tensor row_of(const Tensor& parameter, at::ScalarType type) {
+  return parameter.defined() ? parameter.to(type).contiguous().view({-1})
+                             : Tensor();
+}
+
+Three native_layer_norm(
+    const Tensor& input,
+    IntArrayRef normalized_shape,
+    const std::optional<Tensor>& weight,
+    const std::optional<Tensor>& bias,
+    double epsilon) {
+  if (!mudnn::can_normalize(input.scalar_type())) {
+    return routing::to_cpu<at::_ops::native_layer_norm>::call(
+        input,
+        normalized_shape,
+        weight,
+        bias,
+        epsilon);
+  }
+  const Rows rows(input, normalized_shape);
+  const runtime::DeviceScope scope(input.device());
+  const Tensor gamma = value_of(weight);
+  const Tensor beta = value_of(bias);
+  for (const Tensor* t : {&gamma, &beta}) {
+    if (t->defined()) {
+      check_same_device(input, *t);
+      TORCH_CHECK(
+          t->sizes() == normalized_shape,
+          "Expected weight and bias to be of same shape as normalized_shape, "
+          "but got ",
+          t->sizes(),
+          " and normalized_shape = ",
+          normalized_shape);
+    }
+  }
+  Tensor out = make_dense(input.sizes(), input.scalar_type());
+  Tensor mean = make_dense(rows.statistics, at::kFloat);
+  Tensor rstd = make_dense(rows.statistics, at::kFloat);
+  if (input.numel() == 0) {
+    mean.zero_();
+    rstd.fill_(0);
+    return {std::move(out), std::move(mean), std::move(rstd)};
+  }
+  const at::ScalarType type =
+      common_type(input, gamma.defined() ? gamma : beta);
+  const bool same = type == input.scalar_type();
+  const Tensor result = same ? out : make_dense(input.sizes(), type);
+  mudnn::layer_norm(
+      rows.of(result),
+      mean.view({rows.rows, 1}),
+      rstd.view({rows.rows, 1}),
+      rows.of(same ? input : input.to(type)),
+      row_of(gamma, type),
+      row_of(beta, type),
+      epsilon);
+  if (!same) {
+    copy_back(out, result);
+  }
+  return {std::move(out), std::move(mean), std::move(rstd)};
+}
+
+Three native_layer_norm_backward(
+    const Tensor& grad_out,
+    const Tensor& input,
+    IntArrayRef normalized_shape,
+    const Tensor& mean,
+    const Tensor& rstd,
+    const std::optional<Tensor>& weight,
+    const std::optional<Tensor>& bias,
+    std::array<bool, 3> output_mask) {
+  if (!mudnn::can_normalize(input.scalar_type())) {
+    return routing::to_cpu<at::_ops::native_layer_norm_backward>::call(
+        grad_out,
+        input,
+        normalized_shape,
+        mean,
+        rstd,
+        weight,
+        bias,
+        output_mask);
+  }
+  check_same_device(grad_out, input);
+  const Rows rows(input, normalized_shape);
+  const runtime::DeviceScope scope(input.device());
+  const Tensor gamma = value_of(weight);
+  const at::ScalarType type = common_type(input, gamma);
+  // All three gradients are written, asked for or not.
+  Tensor grad_input = make_dense(input.sizes(), type);
+  const Tensor affine = make_dense({2, rows.columns}, type);
+  if (input.numel() == 0) {
+    affine.zero_();
+  } else {
+    mudnn::layer_norm_backward(
+        rows.of(grad_input),
+        affine.select(0, 0),
+        affine.select(0, 1),
+        rows.of(grad_out.to(type)),
+        rows.of(input.to(type)),
+        mean.contiguous().view({rows.rows, 1}),
+        rstd.contiguous().view({rows.rows, 1}),
+        row_of(gamma, type));
+  }
+  const auto finish = [&](int64_t index) {
+    return affine.select(0, index)
+        .view(normalized_shape)
+        .to(gamma.defined() ? gamma.scalar_type() : input.scalar_type());
+  };
+  return {
+      output_mask[0] ? grad_input.to(input.scalar_type()) : Tensor(),
+      output_mask[1] ? finish(0) : Tensor(),
+      output_mask[2] ? finish(1) : Tensor()};
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  routing::Registrar registrar(library);
+  registrar.native<&native_batch_norm>("native_batch_norm");
+  registrar.native<&batch_norm_legit>("_native_batch_norm_legit");
+  registrar.native<&batch_norm_no_stats>("_native_batch_norm_legit.no_stats");
+  registrar.native<&batch_norm_with_update>("_batch_norm_with_update");
+  registrar.native<&native_batch_norm_backward>("native_batch_norm_backward");
+  registrar.native<&batch_norm_backward>("batch_norm_backward");
+  registrar.native<&native_layer_norm>("native_layer_norm");
+  registrar.native<&native_layer_norm_backward>("native_layer_norm_backward");
+}
+
+} // namespace torch_fl::ops

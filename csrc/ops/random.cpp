@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// Distributions that muRAND makes: uniform, normal, integers, Bernoulli,
+// exponential. Nothing waits: scratch is reused in stream order.
+#include "csrc/mudnn/elementwise.h"
+#include "csrc/ops/output.h"
+#include "csrc/ops/random_below.h"
+#include "csrc/rng/murand.h"
+#include "csrc/routing/register.h"
+#include "csrc/runtime/device.h"
+
+#include <ATen/native/DistributionTemplates.h>
+#include <ATen/ops/le.h>
+#include <ATen/ops/where.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace torch_fl::ops {
+
+namespace {
+
+using at::Generator;
+using at::Tensor;
+using mudnn::Number;
+using mudnn::Operands;
+using mudnn::UnaryMode;
+using MaybeGenerator = std::optional<Generator>;
+
+// Where numbers are made: in the tensor itself if it is dense, of the type that
+// muRAND writes and long enough, else in scratch that `finish` casts over.
+class Numbers {
+ public:
+  Numbers(const Tensor& self, at::ScalarType type, int64_t count)
+      : self_(self), count_(count) {
+    const bool direct = self.scalar_type() == type && self.numel() == count &&
+        self.is_non_overlapping_and_dense();
+    made_ = direct ? self : make_dense({count}, type);
+  }
+
+  template <class T>
+  T* data() const {
+    return static_cast<T*>(made_.unsafeGetTensorImpl()->mutable_data());
+  }
+  const Tensor& tensor() const { return made_; }
+
+  // made = mode(made), elementwise.
+  void apply(UnaryMode mode, const Number& alpha, const Number& beta = {}) {
+    Operands operands;
+    operands.put(made_);
+    operands.get(made_);
+    operands.dense(count_, made_.scalar_type());
+    mudnn::unary(operands, mode, alpha, beta);
+  }
+
+  void finish() const {
+    if (made_.is_same(self_)) {
+      return;
+    }
+    if (self_.is_non_overlapping_and_dense()) {
+      Operands operands;
+      operands.put(self_);
+      operands.get(made_);
+      operands.dense(self_.numel(), made_.scalar_type());
+      mudnn::cast_operand(operands);
+    } else {
+      copy_back(self_, made_.narrow(0, 0, self_.numel()).view(self_.sizes()));
+    }
+  }
+
+ private:
+  const Tensor& self_;
+  Tensor made_;
+  int64_t count_;
+};
+
+// Doubles are drawn as doubles, all narrower types as floats.
+at::ScalarType drawn_type(const Tensor& self) {
+  return self.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+// muRAND's uniform numbers lie in (0, 1]; a double takes two words.
+void draw_uniform(Numbers& numbers, const MaybeGenerator& generator) {
+  const auto count = static_cast<size_t>(numbers.tensor().numel());
+  if (numbers.tensor().scalar_type() == at::kDouble) {
+    const auto place = rng::reserve(generator, 2 * count);
+    rng::check(
+        murandGenerateUniformDouble(
+            rng::murand(place),
+            numbers.data<double>(),
+            count),
+        "murandGenerateUniformDouble");
+  } else {
+    const auto place = rng::reserve(generator, count);
+    rng::check(
+        murandGenerateUniform(rng::murand(place), numbers.data<float>(), count),
+        "murandGenerateUniform");
+  }
+}
+
+void uniform(
+    const Tensor& self,
+    double from,
+    double to,
+    const MaybeGenerator& generator) {
+  const runtime::DeviceScope scope(self.device());
+  Numbers numbers(self, drawn_type(self), self.numel());
+  draw_uniform(numbers, generator);
+  // (0, 1] becomes [0, 1): 1 mod 1 is 0, everything else stays (quirk 86).
+  numbers.apply(UnaryMode::FLOORMOD, Number(1.0));
+  const bool unit = from == 0 && to == 1;
+  if (!unit) {
+    numbers.apply(UnaryMode::MUL, Number(to - from));
+    numbers.apply(UnaryMode::ADD, Number(from));
+  }
+  // Rounding may reach `to`, which does not belong to the range.
+  const bool rounds =
+      !unit || numbers.tensor().scalar_type() != self.scalar_type();
+  if (rounds && from < to) {
+    const double last = largest_below(to, self.scalar_type());
+    numbers.apply(UnaryMode::CLIP, Number(from), Number(std::max(from, last)));
+  }
+  numbers.finish();
+}
+
+// muRAND makes normal numbers in pairs: an odd count is rounded up (quirk 86).
+void normal(
+    const Tensor& self,
+    double mean,
+    double deviation,
+    const MaybeGenerator& generator) {
+  const runtime::DeviceScope scope(self.device());
+  const int64_t even = self.numel() + self.numel() % 2;
+  Numbers numbers(self, drawn_type(self), even);
+  const auto count = static_cast<size_t>(even);
+  if (numbers.tensor().scalar_type() == at::kDouble) {
+    const auto place = rng::reserve(generator, 2 * count);
+    rng::check(
+        murandGenerateNormalDouble(
+            rng::murand(place),
+            numbers.data<double>(),
+            count,
+            mean,
+            deviation),
+        "murandGenerateNormalDouble");
+  } else {
+    const auto place = rng::reserve(generator, count);
+    rng::check(
+        murandGenerateNormal(
+            rng::murand(place),
+            numbers.data<float>(),
+            count,
+            static_cast<float>(mean),
+            static_cast<float>(deviation)),
+        "murandGenerateNormal");
+  }
+  numbers.finish();
+}
+
+// base + one of `range` integers; a range of 0 means all 2^64. muRAND refuses
+// 64-bit words with Philox, so a number is two 32-bit words (quirk 86).
+void integers(
+    const Tensor& self,
+    uint64_t range,
+    int64_t base,
+    const MaybeGenerator& generator) {
+  const runtime::DeviceScope scope(self.device());
+  Numbers numbers(self, at::kLong, self.numel());
+  const auto words = 2 * static_cast<size_t>(self.numel());
+  const auto place = rng::reserve(generator, words);
+  rng::check(
+      murandGenerate(rng::murand(place), numbers.data<unsigned int>(), words),
+      "murandGenerate");
+  constexpr auto kMax =
+      static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (range > kMax) {
+    // As unsigned numbers: those not below the range have it taken off once,
+    // because it is more than half of all. Seen as signed ones, they are
+    // negative and not below the range's signed value.
+    const auto limit = static_cast<int64_t>(range);
+    const Tensor& words_made = numbers.tensor();
+    const Tensor beyond = words_made.lt(0).logical_and_(words_made.ge(limit));
+    Tensor(words_made)
+        .copy_(at::where(beyond, words_made.sub(limit), words_made));
+  } else if (range != 0) {
+    numbers.apply(UnaryMode::FLOORMOD, Number(static_cast<int64_t>(range)));
+  }
+  if (base != 0) {
+    numbers.apply(UnaryMode::ADD, Number(base));
+  }
+  numbers.finish();
+}
+
+// All non-negative integers that the dtype holds exactly.
+uint64_t whole_range(at::ScalarType type) {
+  switch (type) {
+  case at::kBool:
+    return 2;
+  case at::kByte:
+    return uint64_t{1} << 8;
+  case at::kChar:
+    return uint64_t{1} << 7;
+  case at::kShort:
+    return uint64_t{1} << 15;
+  case at::kInt:
+    return uint64_t{1} << 31;
+  case at::kLong:
+    return uint64_t{1} << 63;
+  case at::kHalf:
+    return (uint64_t{1} << 11) + 1;
+  case at::kBFloat16:
+    return (uint64_t{1} << 8) + 1;
+  case at::kFloat:
+    return (uint64_t{1} << 24) + 1;
+  case at::kDouble:
+    return (uint64_t{1} << 53) + 1;
+  default:
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        false,
+        "\"random_\" not implemented for '",
+        type,
+        "'");
+  }
+}
+
+// True with probability p: numbers in (0, 1] are not greater than p.
+void bernoulli(const Tensor& self, double p, const MaybeGenerator& generator) {
+  const runtime::DeviceScope scope(self.device());
+  const Tensor drawn = make_dense({self.numel()}, drawn_type(self));
+  Numbers numbers(drawn, drawn.scalar_type(), self.numel());
+  draw_uniform(numbers, generator);
+  Numbers hits(self, at::kBool, self.numel());
+  Operands operands;
+  operands.put(hits.tensor());
+  operands.get(numbers.tensor());
+  operands.dense(self.numel(), drawn.scalar_type());
+  mudnn::unary_to_bool(operands, UnaryMode::LE, Number(p));
+  hits.finish();
+}
+
+void bernoulli(
+    const Tensor& self,
+    const Tensor& p,
+    const MaybeGenerator& generator) {
+  const runtime::DeviceScope scope(self.device());
+  const at::ScalarType type =
+      p.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const Tensor drawn = make_dense(self.sizes(), type);
+  Numbers numbers(drawn, type, self.numel());
+  draw_uniform(numbers, generator);
+  const Tensor limits = p.to(self.device(), type);
+  Tensor(self).copy_(drawn.le(limits.expand(self.sizes())));
+}
+
+void exponential(
+    const Tensor& self,
+    double rate,
+    const MaybeGenerator& generator) {
+  const runtime::DeviceScope scope(self.device());
+  Numbers numbers(self, drawn_type(self), self.numel());
+  draw_uniform(numbers, generator);
+  numbers.apply(UnaryMode::LOG, Number());
+  numbers.apply(UnaryMode::MUL, Number(-1.0 / rate));
+  numbers.finish();
+}
+
+// What upstream's templates call once they have checked the arguments.
+template <class Rng>
+struct UniformKernel {
+  void operator()(
+      at::TensorIteratorBase& iter,
+      double from,
+      double to,
+      const MaybeGenerator& generator) const {
+    uniform(iter.tensor(0), from, to, generator);
+  }
+};
+
+template <class Rng>
+struct NormalKernel {
+  void operator()(
+      const Tensor& self,
+      double mean,
+      double deviation,
+      const MaybeGenerator& generator) const {
+    normal(self, mean, deviation, generator);
+  }
+};
+
+template <class Rng>
+struct IntegerKernel {
+  void operator()(
+      at::TensorIteratorBase& iter,
+      uint64_t range,
+      int64_t base,
+      const MaybeGenerator& generator) const {
+    integers(iter.tensor(0), range, base, generator);
+  }
+  void operator()(at::TensorIteratorBase& iter, const MaybeGenerator& generator)
+      const {
+    integers(iter.tensor(0), 0, 0, generator);
+  }
+};
+
+template <class Rng>
+struct WholeRangeKernel {
+  void operator()(at::TensorIteratorBase& iter, const MaybeGenerator& generator)
+      const {
+    const Tensor& self = iter.tensor(0);
+    integers(self, whole_range(self.scalar_type()), 0, generator);
+  }
+};
+
+template <class Rng>
+struct BernoulliKernel {
+  template <class P>
+  void operator()(
+      const Tensor& self,
+      const P& p,
+      const MaybeGenerator& generator) const {
+    bernoulli(self, p, generator);
+  }
+};
+
+template <class Rng>
+struct ExponentialKernel {
+  void operator()(
+      at::TensorIteratorBase& iter,
+      double rate,
+      const MaybeGenerator& generator) const {
+    exponential(iter.tensor(0), rate, generator);
+  }
+};
+
+namespace checked = at::native::templates;
+using Rng = rng::GeneratorImpl;
+
+Tensor& uniform_(Tensor& self, double from, double to, MaybeGenerator g) {
+  return checked::uniform_impl_<UniformKernel, Rng>(self, from, to, g);
+}
+
+Tensor& normal_(Tensor& self, double mean, double std, MaybeGenerator g) {
+  return checked::normal_impl_<NormalKernel, Rng>(self, mean, std, g);
+}
+
+Tensor& random_(Tensor& self, MaybeGenerator g) {
+  return checked::random_impl<WholeRangeKernel, Rng>(self, g);
+}
+
+Tensor& random_to(Tensor& self, int64_t to, MaybeGenerator g) {
+  return checked::random_from_to_impl<IntegerKernel, Rng>(self, 0, to, g);
+}
+
+Tensor& random_from(
+    Tensor& self,
+    int64_t from,
+    std::optional<int64_t> to,
+    MaybeGenerator g) {
+  return checked::random_from_to_impl<IntegerKernel, Rng>(self, from, to, g);
+}
+
+Tensor& bernoulli_scalar(Tensor& self, double p, MaybeGenerator g) {
+  return checked::bernoulli_impl_<BernoulliKernel, Rng>(self, p, g);
+}
+
+Tensor& bernoulli_tensor(Tensor& self, const Tensor& p, MaybeGenerator g) {
+  return checked::bernoulli_impl_<BernoulliKernel, Rng>(self, p, g);
+}
+
+Tensor& bernoulli_out(const Tensor& p, MaybeGenerator g, Tensor& out) {
+  return checked::bernoulli_out_impl<BernoulliKernel, Rng>(out, p, g);
+}
+
+Tensor& exponential_(Tensor& self, double rate, MaybeGenerator g) {
+  return checked::exponential_impl_<ExponentialKernel, Rng>(self, rate, g);
+}
+
+// normal(mean, std) with a tensor on either side.
+template <class Mean, class Std>
+Tensor normal_made(Mean mean, Std std, MaybeGenerator g) {
+  return checked::normal_impl<NormalKernel, Rng>(mean, std, g);
+}
+
+template <class Mean, class Std>
+Tensor& normal_out(Mean mean, Std std, MaybeGenerator g, Tensor& out) {
+  return checked::normal_out_impl<NormalKernel, Rng>(out, mean, std, g);
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  routing::Registrar registrar(library);
+  registrar.native<&uniform_>("uniform_");
+  registrar.native<&normal_>("normal_");
+  registrar.native<&random_>("random_");
+  registrar.native<&random_to>("random_.to");
+  registrar.native<&random_from>("random_.from");
+  registrar.native<&bernoulli_scalar>("bernoulli_.float");
+  registrar.native<&bernoulli_tensor>("bernoulli_.Tensor");
+  registrar.native<&bernoulli_out>("bernoulli.out");
+  registrar.native<&exponential_>("exponential_");
+  using T = const Tensor&;
+  registrar.native<&normal_made<T, double>>("normal.Tensor_float");
+  registrar.native<&normal_made<double, T>>("normal.float_Tensor");
+  registrar.native<&normal_made<T, T>>("normal.Tensor_Tensor");
+  registrar.native<&normal_out<T, double>>("normal.Tensor_float_out");
+  registrar.native<&normal_out<double, T>>("normal.float_Tensor_out");
+  registrar.native<&normal_out<T, T>>("normal.Tensor_Tensor_out");
+}
+
+} // namespace torch_fl::ops
