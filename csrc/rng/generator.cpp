@@ -4,8 +4,6 @@
 
 #include "csrc/runtime/device.h"
 
-#include <ATen/core/Tensor.h>
-#include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
