@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dense and strided drivers of the elementwise loops.
+#include "toolkit/engine/cpu/elementwise.h"
+
+#include "toolkit/engine/cpu/memory.h"
+#include "toolkit/engine/cpu/pool.h"
+#include "toolkit/engine/cpu/stream.h"
+#include "toolkit/engine/error.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace musa_standin::engine::cpu {
+
+const ConvertKernels& convert_kernels() {
+  static const ConvertKernels& table = MUSA_ISA_PICK(kConvertKernels);
+  return table;
+}
+
+LoadFn load_of(Dtype type, Compute compute) {
+  const ConvertKernels& table = convert_kernels();
+  return compute < kComputeTypes
+      ? table.load[compute][static_cast<int>(type)]
+      : table.gather[compute - kRaw1];
+}
+
+StoreFn store_of(Dtype type, Compute compute) {
+  const ConvertKernels& table = convert_kernels();
+  return compute < kComputeTypes
+      ? table.store[compute][static_cast<int>(type)]
+      : table.scatter[compute - kRaw1];
+}
+
+Compute raw_of(Dtype type) {
+  switch (element_bytes(type)) {
+  case 2:
+    return kRaw2;
+  case 4:
+    return kRaw4;
+  case 8:
+    return kRaw8;
+  default:
+    return kRaw1;
+  }
+}
+
+Compute compute_of(Dtype type) {
+  switch (type) {
+  case Dtype::kFloat:
+  case Dtype::kHalf:
+  case Dtype::kBfloat16:
+    return kF32;
+  case Dtype::kDouble:
+    return kF64;
+  case Dtype::kBool:
+    return kU8;
+  default:
+    return kI64;
+  }
+}
+
+int64_t whole_of(Dtype type, Scalar value) {
+  const int64_t v = value.as_int64();
+  switch (type) {
+  case Dtype::kInt8:
+    return static_cast<int8_t>(v);
+  case Dtype::kInt16:
+    return static_cast<int16_t>(v);
+  case Dtype::kInt32:
+    return static_cast<int32_t>(v);
+  case Dtype::kUint8:
+    return static_cast<uint8_t>(v);
+  case Dtype::kUint16:
+    return static_cast<uint16_t>(v);
+  case Dtype::kUint32:
+    return static_cast<uint32_t>(v);
+  case Dtype::kBool:
+    return static_cast<int64_t>(v != 0);
+  default:
+    return v;
+  }
+}
+
+Params params_of(Dtype type, Scalar alpha, Scalar beta) {
+  if (is_floating(type)) {
+    const double a = alpha.as_double();
+    const double b = beta.as_double();
+    return {{a, b}, {static_cast<int64_t>(a != 0), static_cast<int64_t>(b != 0)}};
+  }
+  const int64_t a = whole_of(type, alpha);
+  const int64_t b = whole_of(type, beta);
+  return {{static_cast<double>(a), static_cast<double>(b)}, {a, b}};
+}
+
+namespace {
+
+constexpr int kBlockBytes[] = {4, 8, 8, 1, 1, 2, 4, 8};
+
+constexpr bool is_direct(Dtype type, Compute compute) {
+  switch (compute) {
+  case kF32:
+    return type == Dtype::kFloat;
+  case kF64:
+    return type == Dtype::kDouble;
+  case kI64:
+    return type == Dtype::kInt64 || type == Dtype::kUint64;
+  case kU8:
+    return type == Dtype::kBool;
+  default:
+    return true;
+  }
+}
+
+// A block for each operand, in the first cache.
+struct Blocks {
+  alignas(64) char data[kMaxOperands][kBlock * 8];
+};
+
+bool all_direct(const ElementLoop& loop) {
+  return loop.direct == (1U << loop.operands) - 1;
+}
+
+void run_dense(const ElementLoop& loop, int64_t begin, int64_t end) {
+  const void* in[kMaxOperands - 1];
+  if (all_direct(loop)) {
+    for (int i = 1; i < loop.operands; ++i)
+      in[i - 1] = loop.address[i] + begin * loop.bytes[i];
+    loop.map(
+        loop.address[0] + begin * loop.bytes[0], in, end - begin, loop.params);
+    return;
+  }
+  Blocks blocks;
+  for (int64_t at = begin; at < end; at += kBlock) {
+    const int64_t n = std::min(kBlock, end - at);
+    for (int i = 1; i < loop.operands; ++i) {
+      char* from = loop.address[i] + at * loop.bytes[i];
+      in[i - 1] = from;
+      if ((loop.direct >> i & 1U) == 0) {
+        loop.load[i](blocks.data[i], from, n, 1);
+        in[i - 1] = blocks.data[i];
+      }
+    }
+    char* to = loop.address[0] + at * loop.bytes[0];
+    if ((loop.direct & 1U) != 0) {
+      loop.map(to, in, n, loop.params);
+    } else {
+      loop.map(blocks.data[0], in, n, loop.params);
+      loop.store(to, blocks.data[0], n, 1);
+    }
+  }
+}
+
+// A position in the nest: the indices of all but the innermost extent, and the
+// address of that row in each operand.
+struct Cursor {
+  int64_t index[kMaxRank];
+  char* row[kMaxOperands];
+  int64_t at; // in the row
+
+  Cursor(const ElementLoop& loop, const ElementNest& nest, int64_t position) {
+    for (int i = 0; i < loop.operands; ++i)
+      row[i] = loop.address[i];
+    const int last = nest.rank - 1;
+    at = position % nest.dims[last];
+    position /= nest.dims[last];
+    for (int d = last - 1; d >= 0; --d) {
+      index[d] = position % nest.dims[d];
+      position /= nest.dims[d];
+      for (int i = 0; i < loop.operands; ++i)
+        row[i] += index[d] * nest.strides[i][d] * loop.bytes[i];
+    }
+  }
+
+  void next_row(const ElementLoop& loop, const ElementNest& nest) {
+    at = 0;
+    for (int d = nest.rank - 2; d >= 0; --d) {
+      if (++index[d] < nest.dims[d]) {
+        for (int i = 0; i < loop.operands; ++i)
+          row[i] += nest.strides[i][d] * loop.bytes[i];
+        return;
+      }
+      index[d] = 0;
+      for (int i = 0; i < loop.operands; ++i)
+        row[i] -= (nest.dims[d] - 1) * nest.strides[i][d] * loop.bytes[i];
+    }
+  }
+};
+
+// A stretch of one row. `filled` remembers which value a block repeats.
+struct RowRunner {
+  const ElementLoop& loop;
+  const ElementNest& nest;
+  Blocks& blocks;
+  const void* filled[kMaxOperands] = {};
+  bool whole; // every operand can be used where it lies
+
+  RowRunner(const ElementLoop& l, const ElementNest& n, Blocks& b) :
+      loop(l), nest(n), blocks(b), whole(all_direct(l)) {
+    for (int i = 0; i < l.operands; ++i)
+      whole &= stride(i) == 1;
+  }
+  int64_t stride(int operand) const {
+    return nest.strides[operand][nest.rank - 1];
+  }
+  bool in_place(int operand) const {
+    return (loop.direct >> operand & 1U) != 0 && stride(operand) == 1;
+  }
+
+  const void* fetch(int i, char* from, int64_t n) {
+    if (in_place(i))
+      return from;
+    if (stride(i) != 0) {
+      loop.load[i](blocks.data[i], from, n, stride(i));
+    } else if (filled[i] != from) {
+      loop.load[i](blocks.data[i], from, kBlock, 0);
+      filled[i] = from;
+    }
+    return blocks.data[i];
+  }
+
+  void run(const Cursor& cursor, int64_t count) {
+    const void* in[kMaxOperands - 1];
+    const int64_t step = whole ? count : kBlock;
+    for (int64_t done = 0; done < count; done += step) {
+      const int64_t n = std::min(step, count - done);
+      for (int i = 1; i < loop.operands; ++i) {
+        const int64_t offset = (cursor.at + done) * stride(i);
+        in[i - 1] = fetch(i, cursor.row[i] + offset * loop.bytes[i], n);
+      }
+      const int64_t offset = (cursor.at + done) * stride(0);
+      char* to = cursor.row[0] + offset * loop.bytes[0];
+      if (in_place(0)) {
+        loop.map(to, in, n, loop.params);
+      } else {
+        loop.map(blocks.data[0], in, n, loop.params);
+        loop.store(to, blocks.data[0], n, stride(0));
+      }
+    }
+  }
+};
+
+// Rows too short to be worth a call of the loop: a block takes many.
+struct ShortRows {
+  const ElementLoop& loop;
+  const ElementNest& nest;
+
+  // Calls f(block offset, row address, n) for the rows of `count` elements.
+  template <class F>
+  void each_row(Cursor& cursor, int operand, int64_t count, F&& f) const {
+    const int64_t inner = nest.dims[nest.rank - 1];
+    const int64_t step = nest.strides[operand][nest.rank - 1];
+    for (int64_t done = 0; done < count;) {
+      const int64_t n = std::min(inner - cursor.at, count - done);
+      f(done,
+        cursor.row[operand] + cursor.at * step * loop.bytes[operand],
+        n,
+        step);
+      done += n;
+      cursor.at += n;
+      if (cursor.at == inner)
+        cursor.next_row(loop, nest);
+    }
+  }
+
+  void run(Cursor& cursor, Blocks& blocks, int64_t count) const {
+    const void* in[kMaxOperands - 1];
+    for (int i = 1; i < loop.operands; ++i) {
+      Cursor walk = cursor;
+      each_row(
+          walk, i, count, [&](int64_t at, char* from, int64_t n, int64_t step) {
+            loop.load[i](
+                blocks.data[i] + at * loop.block_bytes[i], from, n, step);
+          });
+      in[i - 1] = blocks.data[i];
+    }
+    loop.map(blocks.data[0], in, count, loop.params);
+    each_row(
+        cursor, 0, count, [&](int64_t at, char* to, int64_t n, int64_t step) {
+          loop.store(to, blocks.data[0] + at * loop.block_bytes[0], n, step);
+        });
+  }
+};
+
+void run_strided(
+    const ElementLoop& loop,
+    const ElementNest& nest,
+    int64_t begin,
+    int64_t end) {
+  constexpr int64_t kShortRow = 32;
+  Blocks blocks;
+  Cursor cursor(loop, nest, begin);
+  const int64_t inner = nest.dims[nest.rank - 1];
+  if (inner < kShortRow && nest.rank > 1) {
+    const ShortRows rows{loop, nest};
+    for (int64_t at = begin; at < end; at += kBlock)
+      rows.run(cursor, blocks, std::min(kBlock, end - at));
+    return;
+  }
+  RowRunner rows(loop, nest, blocks);
+  for (int64_t at = begin; at < end;) {
+    const int64_t n = std::min(inner - cursor.at, end - at);
+    rows.run(cursor, n);
+    at += n;
+    cursor.next_row(loop, nest);
+  }
+}
+
+ElementLoop translated(const ElementLoop& loop) {
+  ElementLoop local = loop;
+  for (int i = 0; i < loop.operands; ++i)
+    local.address[i] = host<char>(loop.address[i]);
+  return local;
+}
+
+struct DenseTask {
+  ElementLoop loop;
+  void operator()() const {
+    const ElementLoop local = translated(loop);
+    parallel_for(local.numel, kElementGrain, [&](int64_t begin, int64_t end) {
+      run_dense(local, begin, end);
+    });
+  }
+};
+
+struct StridedTask {
+  ElementLoop loop;
+  ElementNest nest;
+  void operator()() const {
+    const ElementLoop local = translated(loop);
+    ElementNest merged = nest;
+    collapse(merged, loop.operands);
+    parallel_for(local.numel, kElementGrain, [&](int64_t begin, int64_t end) {
+      run_strided(local, merged, begin, end);
+    });
+  }
+};
+
+} // namespace
+
+void collapse(ElementNest& nest, int operands) {
+  int rank = 0;
+  for (int d = 0; d < nest.rank; ++d) {
+    if (nest.dims[d] == 1)
+      continue;
+    nest.dims[rank] = nest.dims[d];
+    for (int i = 0; i < operands; ++i)
+      nest.strides[i][rank] = nest.strides[i][d];
+    ++rank;
+  }
+  const auto exchange = [&](int a, int b) {
+    std::swap(nest.dims[a], nest.dims[b]);
+    for (int i = 0; i < operands; ++i)
+      std::swap(nest.strides[i][a], nest.strides[i][b]);
+  };
+  for (int d = 1; d < rank; ++d) {
+    for (int e = d; e > 0 && nest.strides[0][e - 1] < nest.strides[0][e]; --e)
+      exchange(e - 1, e);
+  }
+  int last = 0;
+  for (int d = 1; d < rank; ++d) {
+    bool joins = true;
+    for (int i = 0; i < operands; ++i)
+      joins &= nest.strides[i][last] == nest.strides[i][d] * nest.dims[d];
+    if (joins) {
+      nest.dims[last] *= nest.dims[d];
+    } else {
+      ++last;
+      nest.dims[last] = nest.dims[d];
+    }
+    for (int i = 0; i < operands; ++i)
+      nest.strides[i][last] = nest.strides[i][d];
+  }
+  nest.rank = last + 1;
+  if (rank == 0) {
+    nest.dims[0] = 1;
+    for (int i = 0; i < operands; ++i)
+      nest.strides[i][0] = 1;
+  }
+}
+
+void run_elementwise(
+    engine::Stream& stream,
+    const char* name,
+    MapFn map,
+    const Params& params,
+    const View* const* views,
+    const Compute* computes,
+    int operands) {
+  if (map == nullptr)
+    throw Error(musaErrorNotSupported, "the engine has no such mode and type");
+  StridedTask task;
+  ElementLoop& loop = task.loop;
+  loop.map = map;
+  loop.params = params;
+  loop.numel = views[0]->numel;
+  loop.operands = operands;
+  loop.direct = 0;
+  bool dense = true;
+  for (int i = 0; i < operands; ++i) {
+    loop.address[i] = static_cast<char*>(views[i]->address);
+    loop.load[i] = load_of(views[i]->dtype, computes[i]);
+    loop.bytes[i] = static_cast<uint8_t>(element_bytes(views[i]->dtype));
+    loop.block_bytes[i] = static_cast<uint8_t>(kBlockBytes[computes[i]]);
+    loop.direct |= static_cast<uint32_t>(
+                       is_direct(views[i]->dtype, computes[i]))
+        << i;
+    dense &= views[i]->dense;
+  }
+  loop.store = store_of(views[0]->dtype, computes[0]);
+  if (dense) {
+    submit(stream, name, DenseTask{loop});
+    return;
+  }
+  ElementNest& nest = task.nest;
+  nest.rank = views[0]->rank;
+  for (int d = 0; d < nest.rank; ++d) {
+    nest.dims[d] = views[0]->dims[d];
+    for (int i = 0; i < operands; ++i)
+      nest.strides[i][d] = views[i]->strides[d];
+  }
+  submit(stream, name, task);
+}
+
+} // namespace musa_standin::engine::cpu

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops of one operand; compiled once per instruction set.
+#include "toolkit/engine/cpu/elementwise_kernels.h"
+#include "toolkit/engine/dnn_types.h"
+
+#include "toolkit/kernels/unary.h"
+
+namespace musa_standin::engine::cpu {
+namespace {
+
+using M = UnaryMode;
+
+template <class T>
+inline T parameter(const Params& p, int i) {
+  return static_cast<T>(p.real[i]);
+}
+template <>
+inline int64_t parameter<int64_t>(const Params& p, int i) {
+  return p.whole[i];
+}
+template <>
+inline uint8_t parameter<uint8_t>(const Params& p, int i) {
+  return static_cast<uint8_t>(p.whole[i] != 0);
+}
+
+template <class Op, class T, class R>
+void map(void* out, const void* const* in, int64_t n, const Params& params) {
+  R* o = static_cast<R*>(out);
+  const T* x = static_cast<const T*>(in[0]);
+  const T alpha = parameter<T>(params, 0);
+  const T beta = parameter<T>(params, 1);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i)
+    o[i] = Op::template of<T>(x[i], alpha, beta);
+}
+
+// The vectorised functions know moderate angles only.
+template <class Op, float (*Far)(float)>
+void map_trig(
+    void* out, const void* const* in, int64_t n, const Params& params) {
+  constexpr int64_t kBlock = 512;
+  float* o = static_cast<float*>(out);
+  const float* x = static_cast<const float*>(in[0]);
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t count = n - at < kBlock ? n - at : kBlock;
+    int far = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const float a = kernels::absolute(x[at + i]);
+      far |= static_cast<int>(!(a <= kernels::kTrigLimit));
+    }
+    if (far == 0) {
+      const void* from = x + at;
+      map<Op, float, float>(o + at, &from, count, params);
+      continue;
+    }
+    for (int64_t i = 0; i < count; ++i)
+      o[at + i] = Far(x[at + i]);
+  }
+}
+float far_sin(float x) {
+  return __builtin_sinf(x);
+}
+float far_cos(float x) {
+  return __builtin_cosf(x);
+}
+
+// Powers with short forms, which are also exact where the general one is not.
+struct Cube {
+  template <class T>
+  static T of(T x, T /*alpha*/, T /*beta*/) {
+    return x * x * x;
+  }
+};
+struct ReciprocalSquare {
+  template <class T>
+  static T of(T x, T /*alpha*/, T /*beta*/) {
+    return T(1) / (x * x);
+  }
+};
+template <class T>
+void map_pow(
+    void* out, const void* const* in, int64_t n, const Params& params) {
+  const double alpha = params.real[0];
+  if (alpha == 2)
+    return map<kernels::UnarySquare, T, T>(out, in, n, params);
+  if (alpha == 3)
+    return map<Cube, T, T>(out, in, n, params);
+  if (alpha == 0.5)
+    return map<kernels::UnarySqrt, T, T>(out, in, n, params);
+  if (alpha == -0.5)
+    return map<kernels::UnaryRsqrt, T, T>(out, in, n, params);
+  if (alpha == -1)
+    return map<kernels::UnaryReciprocal, T, T>(out, in, n, params);
+  if (alpha == -2)
+    return map<ReciprocalSquare, T, T>(out, in, n, params);
+  map<kernels::UnaryPow, T, T>(out, in, n, params);
+}
+
+struct Builder {
+  UnaryKernels table{};
+
+  constexpr void put(Compute type, M mode, MapFn fn) {
+    table.map[type][static_cast<int>(mode)] = fn;
+  }
+  template <class Op>
+  constexpr void real(M mode) {
+    put(kF32, mode, map<Op, float, float>);
+    put(kF64, mode, map<Op, double, double>);
+  }
+  template <class Op>
+  constexpr void number(M mode) {
+    real<Op>(mode);
+    put(kI64, mode, map<Op, int64_t, int64_t>);
+  }
+  template <class Op>
+  constexpr void real_test(M mode) {
+    put(kF32, mode, map<Op, float, uint8_t>);
+    put(kF64, mode, map<Op, double, uint8_t>);
+  }
+  template <class Op>
+  constexpr void test(M mode) {
+    real_test<Op>(mode);
+    put(kI64, mode, map<Op, int64_t, uint8_t>);
+    put(kU8, mode, map<Op, uint8_t, uint8_t>);
+  }
+  template <class Op>
+  constexpr void truth(M mode) {
+    put(kU8, mode, map<Op, uint8_t, uint8_t>);
+  }
+
+  constexpr void arithmetic() {
+    using namespace kernels;
+    number<UnaryAdd>(M::kAdd);
+    number<UnarySub>(M::kSub);
+    number<UnaryMul>(M::kMul);
+    number<UnaryDiv>(M::kDiv);
+    real<UnaryDiv>(M::kTrueDiv);
+    number<UnaryFloorDiv>(M::kFloorDiv);
+    number<UnaryTruncDiv>(M::kTruncDiv);
+    number<UnaryFloorMod>(M::kFloorMod);
+    number<UnaryTruncMod>(M::kTruncMod);
+    number<UnarySubBy>(M::kSubByAlpha);
+    number<UnaryDivBy>(M::kDivByAlpha);
+    real<UnaryDivBy>(M::kTrueDivByAlpha);
+    number<UnaryFloorDivBy>(M::kFloorDivByAlpha);
+    number<UnaryTruncDivBy>(M::kTruncDivByAlpha);
+    number<UnaryPow>(M::kPow);
+    put(kF32, M::kPow, map_pow<float>);
+    put(kF64, M::kPow, map_pow<double>);
+    number<UnaryMax>(M::kMax);
+    number<UnaryMin>(M::kMin);
+    number<UnaryAbs>(M::kAbs);
+    number<UnarySign>(M::kSign);
+    number<UnarySquare>(M::kSquare);
+    number<UnaryRelu>(M::kRelu);
+    number<UnaryRelu6>(M::kRelu6);
+    number<UnaryClip>(M::kClip);
+    number<UnaryIdentity>(M::kIdentity);
+    number<UnaryIdentity>(M::kCast);
+    truth<UnaryIdentity>(M::kIdentity);
+    truth<UnaryIdentity>(M::kIsNonzero);
+  }
+  constexpr void tests() {
+    using namespace kernels;
+    test<UnaryEq>(M::kEq);
+    test<UnaryNe>(M::kNe);
+    test<UnaryLt>(M::kLt);
+    test<UnaryLe>(M::kLe);
+    test<UnaryGt>(M::kGt);
+    test<UnaryGe>(M::kGe);
+    real_test<UnaryIsNan>(M::kIsNan);
+    real_test<UnaryIsInf>(M::kIsInf);
+    real_test<UnaryIsFinite>(M::kIsFinite);
+    truth<UnaryAnd>(M::kLogicalAnd);
+    truth<UnaryOr>(M::kLogicalOr);
+    truth<UnaryXor>(M::kLogicalXor);
+  }
+  constexpr void functions() {
+    using namespace kernels;
+    real<UnarySqrt>(M::kSqrt);
+    real<UnaryRsqrt>(M::kRsqrt);
+    real<UnaryReciprocal>(M::kReciprocal);
+    real<UnaryExp>(M::kExp);
+    real<UnaryLog>(M::kLog);
+    real<UnaryLog2>(M::kLog2);
+    real<UnaryLog10>(M::kLog10);
+    real<UnaryLog1p>(M::kLog1p);
+    real<UnarySin>(M::kSin);
+    real<UnaryCos>(M::kCos);
+    put(kF32, M::kSin, map_trig<UnarySin, far_sin>);
+    put(kF32, M::kCos, map_trig<UnaryCos, far_cos>);
+    real<UnaryTan>(M::kTan);
+    real<UnaryAcos>(M::kAcos);
+    real<UnaryAtan>(M::kAtan);
+    real<UnaryTanh>(M::kTanh);
+    real<UnaryErf>(M::kErf);
+    real<UnaryCeil>(M::kCeil);
+    real<UnaryFloor>(M::kFloor);
+    real<UnaryRound>(M::kRound);
+  }
+  constexpr void activations() {
+    using namespace kernels;
+    real<UnarySigmoid>(M::kSigmoid);
+    real<UnarySilu>(M::kSilu);
+    real<UnarySilu>(M::kSwish);
+    real<UnaryMish>(M::kMish);
+    real<UnaryHardSwish>(M::kHardSwish);
+    real<UnaryHardSigmoid>(M::kHardSigmoid);
+    real<UnaryLeakyRelu>(M::kLeakyRelu);
+    real<UnaryElu>(M::kElu);
+    real<UnarySoftplus>(M::kSoftplus);
+    real<UnaryGelu>(M::kGelu);
+    real<UnaryGeluTanh>(M::kGeluTanh);
+  }
+};
+
+constexpr UnaryKernels build() {
+  Builder b;
+  b.arithmetic();
+  b.tests();
+  b.functions();
+  b.activations();
+  return b.table;
+}
+
+} // namespace
+
+extern const UnaryKernels MUSA_ISA_TABLE(kUnaryKernels);
+constexpr UnaryKernels MUSA_ISA_TABLE(kUnaryKernels) = build();
+
+} // namespace musa_standin::engine::cpu
