@@ -2,9 +2,9 @@
 // Random number loops; compiled once per instruction set.
 #include "toolkit/engine/cpu/rand_kernels.h"
 
+#include "toolkit/engine/cpu/floating.h"
 #include "toolkit/kernels/philox.h"
 
-#include <algorithm>
 #include <cstring>
 
 #if defined(__AVX2__)
@@ -183,7 +183,7 @@ void transform(
   auto* out = static_cast<T*>(args.out);
   constexpr int64_t kStep = kBuffer / kWordsEach;
   for (int64_t at = begin; at < end; at += kStep) {
-    const int64_t n = std::min(kStep, end - at);
+    const int64_t n = smaller(kStep, end - at);
     const uint64_t first =
         args.position + static_cast<uint64_t>(at) * kWordsEach;
     const uint32_t* words = take(args.seed, first, n * kWordsEach, buffer);
@@ -257,18 +257,60 @@ void generate(const RandArgs& args, int64_t begin, int64_t end) {
   }
 }
 
-void words(uint64_t seed, uint64_t first, uint32_t* out, int64_t n) {
-  alignas(64) uint32_t buffer[kBuffer + kBatch];
-  for (int64_t at = 0; at < n; at += kBuffer) {
-    const int64_t count = std::min<int64_t>(kBuffer, n - at);
-    const uint32_t* from =
-        take(seed, first + static_cast<uint64_t>(at), count, buffer);
-    std::memcpy(out + at, from, static_cast<size_t>(count) * sizeof(uint32_t));
+// A word at or above p * 2^32 keeps its element.
+struct Threshold {
+  explicit Threshold(double p) {
+    const double value = p * 0x1p32 + 0.5;
+    none = value >= 0x1p32;
+    word = value <= 0 || none ? 0 : static_cast<uint32_t>(value);
   }
+  uint32_t word;
+  bool none;
+};
+
+void dropout(const DropoutJob& job, int64_t begin, int64_t end) {
+  alignas(64) uint32_t buffer[kBuffer + kBatch];
+  const Threshold threshold(job.p);
+  const uint8_t possible = threshold.none ? 0 : 1;
+  with_floating(job.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    using W = kernels::Wide<T>;
+    const W scale = static_cast<W>(job.scale);
+    for (int64_t at = begin; at < end; at += kBuffer) {
+      const int64_t n = smaller(kBuffer, end - at);
+      const uint64_t first = job.position + static_cast<uint64_t>(at);
+      const uint32_t* words = take(job.seed, first, n, buffer);
+      const T* in = static_cast<const T*>(job.in) + at;
+      T* out = static_cast<T*>(job.out) + at;
+      uint8_t* mask = job.mask + at;
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) {
+        const bool keep = words[i] >= threshold.word && possible != 0;
+        mask[i] = keep ? 1 : 0;
+        out[i] =
+            kernels::narrow<T>(keep ? kernels::widen(in[i]) * scale : W(0));
+      }
+    }
+  });
+}
+
+void dropout_backward(const DropoutJob& job, int64_t begin, int64_t end) {
+  with_floating(job.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    using W = kernels::Wide<T>;
+    const W scale = static_cast<W>(job.scale);
+    const T* in = static_cast<const T*>(job.in);
+    T* out = static_cast<T*>(job.out);
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i)
+      out[i] = kernels::narrow<T>(
+          job.mask[i] != 0 ? kernels::widen(in[i]) * scale : W(0));
+  });
 }
 
 } // namespace
 
-const RandKernels MUSA_ISA_TABLE(kRandKernels) = {generate, words};
+const RandKernels MUSA_ISA_TABLE(
+    kRandKernels) = {generate, dropout, dropout_backward};
 
 } // namespace musa_standin::engine::cpu

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer normalisation; compiled once per instruction set.
+#include "toolkit/engine/cpu/layer_norm_kernels.h"
+
+#include "toolkit/engine/cpu/floating.h"
+#include "toolkit/kernels/math.h"
+
+namespace musa_standin::engine::cpu {
+namespace {
+
+using kernels::narrow;
+using kernels::Wide;
+using kernels::widen;
+
+constexpr int64_t kSide = 64;  // columns side by side
+constexpr int64_t kRun = 4096; // elements summed in single precision
+
+template <class W>
+struct Moments {
+  W mean;
+  W rstd;
+};
+
+template <class T>
+Moments<Wide<T>> moments(const T* x, int64_t n, double epsilon) {
+  using W = Wide<T>;
+  double total = 0;
+  for (int64_t at = 0; at < n; at += kRun) {
+    const int64_t end = smaller(at + kRun, n);
+    W sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = at; i < end; ++i)
+      sum += widen(x[i]);
+    total += static_cast<double>(sum);
+  }
+  const W mean = static_cast<W>(total / static_cast<double>(n));
+  double squares = 0;
+  for (int64_t at = 0; at < n; at += kRun) {
+    const int64_t end = smaller(at + kRun, n);
+    W sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = at; i < end; ++i) {
+      const W d = widen(x[i]) - mean;
+      sum += d * d;
+    }
+    squares += static_cast<double>(sum);
+  }
+  const double var = squares / static_cast<double>(n);
+  return {mean, static_cast<W>(1.0 / kernels::root_of(var + epsilon))};
+}
+
+template <class T, class G>
+void forward_row(const LayerNormJob& job, int64_t row) {
+  using W = Wide<T>;
+  const int64_t n = job.columns;
+  const T* x = static_cast<const T*>(job.in) + row * n;
+  T* out = static_cast<T*>(job.out) + row * n;
+  const G* gamma = static_cast<const G*>(job.gamma);
+  const G* beta = static_cast<const G*>(job.beta);
+  const Moments<W> m = moments(x, n, job.epsilon);
+  if (job.mean != nullptr)
+    static_cast<W*>(job.mean)[row] = m.mean;
+  if (job.rstd != nullptr)
+    static_cast<W*>(job.rstd)[row] = m.rstd;
+  if (gamma == nullptr) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = narrow<T>((widen(x[i]) - m.mean) * m.rstd);
+    return;
+  }
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    const W normal = (widen(x[i]) - m.mean) * m.rstd;
+    out[i] = narrow<T>(normal * widen(gamma[i]) + widen(beta[i]));
+  }
+}
+
+// With g = grad * gamma and h the normalised input:
+// grad_in = rstd (g - mean(g) - h mean(g h)).
+template <class T, class G>
+void backward_row(const LayerNormJob& job, int64_t row) {
+  using W = Wide<T>;
+  const int64_t n = job.columns;
+  const T* x = static_cast<const T*>(job.in) + row * n;
+  const T* grad = static_cast<const T*>(job.grad_out) + row * n;
+  const G* gamma = static_cast<const G*>(job.gamma);
+  T* out = static_cast<T*>(job.out) + row * n;
+  const W mean = static_cast<const W*>(job.mean)[row];
+  const W rstd = static_cast<const W*>(job.rstd)[row];
+  double sum = 0;
+  double dot = 0;
+  for (int64_t at = 0; at < n; at += kRun) {
+    const int64_t end = smaller(at + kRun, n);
+    W part = 0;
+    W part_dot = 0;
+    if (gamma != nullptr) {
+#pragma omp simd reduction(+ : part, part_dot)
+      for (int64_t i = at; i < end; ++i) {
+        const W g = widen(grad[i]) * widen(gamma[i]);
+        part += g;
+        part_dot += g * (widen(x[i]) - mean);
+      }
+    } else {
+#pragma omp simd reduction(+ : part, part_dot)
+      for (int64_t i = at; i < end; ++i) {
+        part += widen(grad[i]);
+        part_dot += widen(grad[i]) * (widen(x[i]) - mean);
+      }
+    }
+    sum += static_cast<double>(part);
+    dot += static_cast<double>(part_dot);
+  }
+  const double count = static_cast<double>(n);
+  const double wide_rstd = static_cast<double>(rstd);
+  const W centre = static_cast<W>(sum / count);
+  const W slope = static_cast<W>(dot * wide_rstd * wide_rstd / count);
+  if (gamma != nullptr) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+      const W g = widen(grad[i]) * widen(gamma[i]);
+      out[i] = narrow<T>((g - centre - (widen(x[i]) - mean) * slope) * rstd);
+    }
+  } else {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = narrow<T>(
+          (widen(grad[i]) - centre - (widen(x[i]) - mean) * slope) * rstd);
+  }
+}
+
+template <class T, class G>
+void affine_columns(const LayerNormJob& job, int64_t first, int64_t width) {
+  using W = Wide<T>;
+  const W* mean = static_cast<const W*>(job.mean);
+  const W* rstd = static_cast<const W*>(job.rstd);
+  double gamma[kSide] = {};
+  double beta[kSide] = {};
+  constexpr int64_t kRows = 64;
+  for (int64_t row = 0; row < job.rows; row += kRows) {
+    W part_gamma[kSide] = {};
+    W part_beta[kSide] = {};
+    const int64_t last = smaller(row + kRows, job.rows);
+    for (int64_t r = row; r < last; ++r) {
+      const int64_t at = r * job.columns + first;
+      const T* x = static_cast<const T*>(job.in) + at;
+      const T* grad = static_cast<const T*>(job.grad_out) + at;
+      const W m = mean[r];
+      const W s = rstd[r];
+#pragma omp simd
+      for (int64_t i = 0; i < width; ++i) {
+        part_gamma[i] += widen(grad[i]) * ((widen(x[i]) - m) * s);
+        part_beta[i] += widen(grad[i]);
+      }
+    }
+    for (int64_t i = 0; i < width; ++i) {
+      gamma[i] += static_cast<double>(part_gamma[i]);
+      beta[i] += static_cast<double>(part_beta[i]);
+    }
+  }
+  for (int64_t i = 0; i < width; ++i) {
+    if (job.grad_gamma != nullptr)
+      static_cast<G*>(job.grad_gamma)[first + i] =
+          narrow<G>(static_cast<Wide<G>>(gamma[i]));
+    if (job.grad_beta != nullptr)
+      static_cast<G*>(job.grad_beta)[first + i] =
+          narrow<G>(static_cast<Wide<G>>(beta[i]));
+  }
+}
+
+// f(TypeTag<T>{}, TypeTag<G>{})
+template <class F>
+void with_types(const LayerNormJob& job, F&& f) {
+  with_floating(job.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if (job.affine == job.dtype)
+      f(tag, tag);
+    else
+      f(tag, TypeTag<Wide<T>>{});
+  });
+}
+
+void forward(const LayerNormJob& job, int64_t begin, int64_t end) {
+  with_types(job, [&](auto type, auto affine) {
+    for (int64_t row = begin; row < end; ++row)
+      forward_row<
+          typename decltype(type)::Type,
+          typename decltype(affine)::Type>(job, row);
+  });
+}
+
+void backward_input(const LayerNormJob& job, int64_t begin, int64_t end) {
+  with_types(job, [&](auto type, auto affine) {
+    for (int64_t row = begin; row < end; ++row)
+      backward_row<
+          typename decltype(type)::Type,
+          typename decltype(affine)::Type>(job, row);
+  });
+}
+
+void backward_affine(const LayerNormJob& job, int64_t begin, int64_t end) {
+  with_types(job, [&](auto type, auto affine) {
+    for (int64_t first = begin; first < end; first += kSide)
+      affine_columns<
+          typename decltype(type)::Type,
+          typename decltype(affine)::Type>(
+          job,
+          first,
+          smaller(kSide, end - first));
+  });
+}
+
+} // namespace
+
+const LayerNormKernels MUSA_ISA_TABLE(
+    kLayerNormKernels) = {forward, backward_input, backward_affine};
+
+} // namespace musa_standin::engine::cpu
