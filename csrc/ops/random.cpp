@@ -3,8 +3,8 @@
 // exponential. Nothing waits: scratch is reused in stream order.
 #include "csrc/mudnn/elementwise.h"
 #include "csrc/ops/output.h"
-#include "csrc/ops/random_below.h"
 #include "csrc/rng/murand.h"
+#include "csrc/rng/range.h"
 #include "csrc/routing/register.h"
 #include "csrc/runtime/device.h"
 
@@ -117,7 +117,7 @@ void uniform(
   const bool rounds =
       !unit || numbers.tensor().scalar_type() != self.scalar_type();
   if (rounds && from < to) {
-    const double last = largest_below(to, self.scalar_type());
+    const double last = rng::largest_below(to, self.scalar_type());
     numbers.apply(UnaryMode::CLIP, Number(from), Number(std::max(from, last)));
   }
   numbers.finish();

@@ -4,9 +4,9 @@
 
 #include <c10/core/ScalarType.h>
 
-namespace torch_fl::ops {
+namespace torch_fl::rng {
 
 // The largest value of a floating dtype that is less than `limit`.
 double largest_below(double limit, c10::ScalarType type);
 
-} // namespace torch_fl::ops
+} // namespace torch_fl::rng

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a half-open range in the numbers of a narrow dtype.
-#include "csrc/ops/random_below.h"
+#include "csrc/rng/range.h"
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Exception.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-namespace torch_fl::ops {
+namespace torch_fl::rng {
 
 namespace {
 
@@ -58,4 +58,4 @@ double largest_below(double limit, c10::ScalarType type) {
   }
 }
 
-} // namespace torch_fl::ops
+} // namespace torch_fl::rng
