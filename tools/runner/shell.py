@@ -57,7 +57,7 @@ def call(command: Sequence[object], env: Mapping[str, str] | None = None) -> int
 
 
 class _Progress:
-    """Ninja's counter: one moving line on a terminal, every tenth otherwise."""
+    """One moving line on a terminal; else ninja's counter, every tenth."""
 
     def __init__(self) -> None:
         self.tty = sys.stdout.isatty()
@@ -65,14 +65,14 @@ class _Progress:
 
     def show(self, line: str) -> None:
         found = _COUNT.search(line)
-        if not found:
-            return
-        done, total, what = int(found[1]), int(found[2]), found[3]
-        if self.tty:
-            print(f"\r\x1b[K    [{done}/{total}] {what[:66]}", end="", flush=True)
-        elif done * 10 // total != self.tenth:
-            self.tenth = done * 10 // total
-            print(f"    [{done}/{total}] {what[:66]}", flush=True)
+        if self.tty and line.strip():
+            text = found[0] if found else line.strip()
+            print(f"\r\x1b[K    {text[:72]}", end="", flush=True)
+        elif found:
+            done, total = int(found[1]), int(found[2])
+            if done * 10 // total != self.tenth:
+                self.tenth = done * 10 // total
+                print(f"    [{done}/{total}] {found[3][:66]}", flush=True)
 
     def end(self) -> None:
         if self.tty:
