@@ -37,6 +37,12 @@ using BlockSet = std::set<Block*, SmallestFirst>;
 
 struct StreamPool;
 
+enum class BlockState : uint8_t {
+  kInUse,
+  kCached, // serves requests of exactly its size; not merged yet
+  kFree,   // in the set of large blocks
+};
+
 struct Block {
   void* address = nullptr;
   size_t bytes = 0;
@@ -44,13 +50,12 @@ struct Block {
   // Neighbours in the segment.
   Block* previous = nullptr;
   Block* next = nullptr;
-  // The next one in a small free list, or in the list of spare objects.
+  // The next one in a list of cached blocks, or of spare objects.
   Block* next_free = nullptr;
   StreamPool* pool = nullptr;
   c10::DeviceIndex device = 0;
   PoolKind kind = PoolKind::kSmall;
-  // Whether it lies in a free list.
-  bool is_free = false;
+  BlockState state = BlockState::kInUse;
   // Events that must be done before it is free.
   uint32_t pending_events = 0;
   // Other streams that use it.
@@ -78,7 +83,7 @@ class SmallLists {
   void put(Block* block) {
     const size_t index = block->bytes / kUnit - 1;
     block->next_free = heads_[index];
-    block->is_free = true;
+    block->state = BlockState::kCached;
     heads_[index] = block;
     words_[index / 64] |= uint64_t{1} << (index % 64);
     summary_ |= uint64_t{1} << (index / 64);
@@ -92,7 +97,7 @@ class SmallLists {
     }
     Block* block = heads_[index];
     heads_[index] = block->next_free;
-    block->is_free = false;
+    block->state = BlockState::kInUse;
     if (heads_[index] == nullptr) {
       words_[index / 64] &= ~(uint64_t{1} << (index % 64));
       if (words_[index / 64] == 0) {
@@ -145,12 +150,12 @@ class LargeSet {
     } else {
       block->place = blocks_.insert(std::move(block->node)).position;
     }
-    block->is_free = true;
+    block->state = BlockState::kFree;
   }
 
   void remove(Block* block) {
     block->node = blocks_.extract(block->place);
-    block->is_free = false;
+    block->state = BlockState::kInUse;
   }
 
   // The smallest block of at least this size, or null; not removed.
@@ -165,12 +170,71 @@ class LargeSet {
   BlockSet blocks_;
 };
 
+// Large blocks that were given back and not merged yet: the same sizes tend to
+// be asked for again, step after step.
+class RecentBlocks {
+ public:
+  // False if the place is taken by another size.
+  bool put(Block* block) {
+    Block*& head = heads_[place(block->bytes)];
+    if (head != nullptr && head->bytes != block->bytes) {
+      return false;
+    }
+    block->next_free = head;
+    block->state = BlockState::kCached;
+    head = block;
+    ++count_;
+    return true;
+  }
+
+  // A block of exactly this size, or null.
+  Block* take(size_t bytes) {
+    Block*& head = heads_[place(bytes)];
+    if (head == nullptr || head->bytes != bytes) {
+      return nullptr;
+    }
+    return pop(head);
+  }
+
+  // Any block, or null.
+  Block* take_any() {
+    if (count_ != 0) {
+      for (Block*& head : heads_) {
+        if (head != nullptr) {
+          return pop(head);
+        }
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr size_t kPlaceBits = 6;
+  static constexpr uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;
+
+  static size_t place(size_t bytes) {
+    return bytes * kGoldenRatio >> (64 - kPlaceBits);
+  }
+
+  Block* pop(Block*& head) {
+    Block* block = head;
+    head = block->next_free;
+    block->state = BlockState::kInUse;
+    --count_;
+    return block;
+  }
+
+  std::array<Block*, size_t{1} << kPlaceBits> heads_{};
+  size_t count_ = 0;
+};
+
 // What is free for one stream of one device.
 struct StreamPool {
   explicit StreamPool(musaStream_t handle) : stream(handle) {}
 
   musaStream_t stream;
   SmallLists small;
+  RecentBlocks recent;
   LargeSet large;
   // First blocks of the small segments: their free neighbours are merged only
   // when nothing else fits.

@@ -7,6 +7,7 @@
 #include <c10/core/AllocatorConfig.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 
 namespace torch_fl::allocator {
@@ -46,6 +47,22 @@ size_t round_to_steps(size_t bytes, size_t count) {
     power *= 2;
   }
   return round_up(bytes, std::max(power / count, kUnit));
+}
+
+// What is allocated or waits for a stream. Without anything that waits its
+// peaks are those of what is allocated.
+c10::CachingAllocator::StatArray
+active_stats(const Tally& allocated, const Tally& waiting, const Peaks& peaks) {
+  c10::CachingAllocator::StatArray result = allocated.stats();
+  const c10::CachingAllocator::StatArray more = waiting.stats();
+  constexpr std::array<size_t, 3> kPlaces = {2, 0, 1};
+  for (size_t pool = 0; pool < result.size(); ++pool) {
+    c10::CachingAllocator::Stat& stat = result[pool];
+    stat.current += more[pool].current;
+    stat.freed += more[pool].freed - more[pool].allocated;
+    stat.peak = std::max(stat.peak, peaks.values[kPlaces[pool]]);
+  }
+  return result;
 }
 
 } // namespace
@@ -96,8 +113,9 @@ Block* DevicePool::allocate(size_t bytes, musaStream_t stream) {
   allocations_.add(block->kind, 1);
   allocated_bytes_.add(block->kind, held);
   requested_bytes_.add(block->kind, static_cast<int64_t>(bytes));
-  active_.add(block->kind, 1);
-  active_bytes_.add(block->kind, held);
+  if (C10_UNLIKELY(pending_count_ != 0)) {
+    note_active_peaks();
+  }
   if (C10_UNLIKELY(size >= max_split_bytes_)) {
     counts_.oversize_allocations.increase(1);
   }
@@ -123,6 +141,8 @@ void DevicePool::free(Block* block) noexcept {
     put_back(block);
     return;
   }
+  waiting_.add(block->kind, 1);
+  waiting_bytes_.add(block->kind, static_cast<int64_t>(block->bytes));
   block->pending_events = static_cast<uint32_t>(events.size());
   pending_count_ += events.size();
   for (size_t i = 0; i < events.size(); ++i) {
@@ -172,7 +192,10 @@ Block* DevicePool::take(StreamPool& pool, size_t bytes) {
       block = pool.small.take(bytes);
     }
   } else {
-    block = take_large(pool, bytes);
+    block = pool.recent.take(bytes);
+    if (block == nullptr) {
+      block = take_large(pool, bytes);
+    }
   }
   if (block != nullptr) {
     count_inactive(block, false);
@@ -181,6 +204,9 @@ Block* DevicePool::take(StreamPool& pool, size_t bytes) {
 }
 
 Block* DevicePool::take_large(StreamPool& pool, size_t bytes) {
+  while (Block* recent = pool.recent.take_any()) {
+    merge_large(pool, recent);
+  }
   Block* block = pool.large.find(bytes);
   if (block == nullptr) {
     return nullptr;
@@ -232,25 +258,31 @@ void DevicePool::split_off(Block* block, size_t bytes) {
 }
 
 void DevicePool::put_back(Block* block) {
-  active_.subtract(block->kind, 1);
-  active_bytes_.subtract(block->kind, static_cast<int64_t>(block->bytes));
+  count_inactive(block, true);
+  StreamPool& pool = *block->pool;
   if (block->kind == PoolKind::kSmall) {
-    block->pool->small.put(block);
-    count_inactive(block, true);
-    return;
+    pool.small.put(block);
+  } else if (!pool.recent.put(block)) {
+    merge_large(pool, block);
   }
-  LargeSet& large = block->pool->large;
-  if (block->next != nullptr && block->next->is_free) {
-    count_inactive(block->next, false);
-    large.remove(block->next);
-    merge(block, block->next);
+}
+
+// Puts a block into the ordered set, together with its free neighbours there.
+void DevicePool::merge_large(StreamPool& pool, Block* block) {
+  count_inactive(block, false);
+  Block* next = block->next;
+  if (next != nullptr && next->state == BlockState::kFree) {
+    count_inactive(next, false);
+    pool.large.remove(next);
+    merge(block, next);
   }
-  if (block->previous != nullptr && block->previous->is_free) {
-    count_inactive(block->previous, false);
-    large.remove(block->previous);
-    block = merge(block->previous, block);
+  Block* previous = block->previous;
+  if (previous != nullptr && previous->state == BlockState::kFree) {
+    count_inactive(previous, false);
+    pool.large.remove(previous);
+    block = merge(previous, block);
   }
-  large.put(block);
+  pool.large.put(block);
   count_inactive(block, true);
 }
 
@@ -271,16 +303,17 @@ void DevicePool::merge_small(StreamPool& pool, std::vector<Block*>* whole) {
   std::vector<Block*> kept;
   for (Block* first : pool.small_segments) {
     for (Block* block = first; block != nullptr; block = block->next) {
-      if (!block->is_free) {
+      if (block->state == BlockState::kInUse) {
         continue;
       }
       count_inactive(block, false);
-      while (block->next != nullptr && block->next->is_free) {
+      while (block->next != nullptr &&
+             block->next->state != BlockState::kInUse) {
         count_inactive(block->next, false);
         merge(block, block->next);
       }
       if (whole != nullptr && !block->is_split()) {
-        block->is_free = false;
+        block->state = BlockState::kInUse;
         whole->push_back(block);
         break;
       }
@@ -305,7 +338,7 @@ Block* DevicePool::new_block() {
 }
 
 void DevicePool::recycle(Block* block) {
-  block->is_free = false;
+  block->state = BlockState::kInUse;
   block->previous = nullptr;
   block->next = nullptr;
   block->next_free = spare_;
@@ -400,8 +433,12 @@ void DevicePool::collect_large(StreamPool& pool, std::vector<Block*>& whole) {
 void DevicePool::release_cached(Lock& lock) {
   std::vector<Block*> whole;
   for (auto& entry : pools_) {
-    merge_small(*entry.second, &whole);
-    collect_large(*entry.second, whole);
+    StreamPool& pool = *entry.second;
+    merge_small(pool, &whole);
+    while (Block* recent = pool.recent.take_any()) {
+      merge_large(pool, recent);
+    }
+    collect_large(pool, whole);
   }
   if (whole.empty()) {
     return;
@@ -507,8 +544,11 @@ void DevicePool::wait_for_events(Lock& lock) {
 }
 
 void DevicePool::finish(const PendingFree& pending) {
-  if (--pending.block->pending_events == 0) {
-    put_back(pending.block);
+  Block* block = pending.block;
+  if (--block->pending_events == 0) {
+    waiting_.subtract(block->kind, 1);
+    waiting_bytes_.subtract(block->kind, static_cast<int64_t>(block->bytes));
+    put_back(block);
   }
 }
 
@@ -519,14 +559,24 @@ void DevicePool::set_limit(size_t bytes) {
   limit_ = bytes;
 }
 
+void DevicePool::note_active_peaks() {
+  active_peaks_.note(
+      allocations_.current(0) + waiting_.current(0),
+      allocations_.current(1) + waiting_.current(1));
+  active_bytes_peaks_.note(
+      allocated_bytes_.current(0) + waiting_bytes_.current(0),
+      allocated_bytes_.current(1) + waiting_bytes_.current(1));
+}
+
 c10::CachingDeviceAllocator::DeviceStats DevicePool::stats() {
   const Lock lock(mutex_);
   c10::CachingDeviceAllocator::DeviceStats result = counts_;
   result.allocation = allocations_.stats();
   result.allocated_bytes = allocated_bytes_.stats();
   result.requested_bytes = requested_bytes_.stats();
-  result.active = active_.stats();
-  result.active_bytes = active_bytes_.stats();
+  result.active = active_stats(allocations_, waiting_, active_peaks_);
+  result.active_bytes =
+      active_stats(allocated_bytes_, waiting_bytes_, active_bytes_peaks_);
   result.inactive_split = inactive_split_.stats();
   result.inactive_split_bytes = inactive_split_bytes_.stats();
   result.segment = segments_.stats();
@@ -540,8 +590,8 @@ void DevicePool::reset_accumulated_stats() {
        {&allocations_,
         &allocated_bytes_,
         &requested_bytes_,
-        &active_,
-        &active_bytes_,
+        &waiting_,
+        &waiting_bytes_,
         &inactive_split_,
         &inactive_split_bytes_,
         &segments_,
@@ -563,14 +613,17 @@ void DevicePool::reset_peak_stats() {
        {&allocations_,
         &allocated_bytes_,
         &requested_bytes_,
-        &active_,
-        &active_bytes_,
+        &waiting_,
+        &waiting_bytes_,
         &inactive_split_,
         &inactive_split_bytes_,
         &segments_,
         &reserved_bytes_}) {
     tally->reset_peak();
   }
+  active_peaks_ = {};
+  active_bytes_peaks_ = {};
+  note_active_peaks();
   counts_.oversize_allocations.reset_peak();
   counts_.oversize_segments.reset_peak();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "csrc/allocator/block.h"
+#include "csrc/allocator/spin_mutex.h"
 #include "csrc/runtime/event.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -37,7 +38,7 @@ class DevicePool {
   std::pair<size_t, size_t> totals();
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<SpinMutex>;
   using Events = std::vector<runtime::Event>;
   struct PendingFree {
     runtime::Event event;
@@ -53,7 +54,9 @@ class DevicePool {
   void put_back(Block* block);
   Block* merge(Block* left, Block* right);
   void merge_small(StreamPool& pool, std::vector<Block*>* whole = nullptr);
+  void merge_large(StreamPool& pool, Block* block);
   void count_inactive(const Block* block, bool more);
+  void note_active_peaks();
 
   Block* allocate_slow(Lock& lock, StreamPool& pool, size_t bytes);
   Block* try_segment(Lock& lock, StreamPool& pool, size_t bytes);
@@ -72,7 +75,7 @@ class DevicePool {
   // Taken before mutex_ by whoever needs memory from the device, so that what
   // one thread releases for itself is not taken by another.
   std::mutex recovery_mutex_;
-  std::mutex mutex_;
+  SpinMutex mutex_;
   const c10::DeviceIndex device_;
   size_t limit_ = std::numeric_limits<size_t>::max();
   size_t max_split_bytes_;
@@ -87,9 +90,12 @@ class DevicePool {
   Tally allocations_;
   Tally allocated_bytes_;
   Tally requested_bytes_;
-  // Allocated, or given back but still used by another stream.
-  Tally active_;
-  Tally active_bytes_;
+  // Given back but still used by another stream. With the above that is what
+  // torch calls active; its peaks are kept apart only while something waits.
+  Tally waiting_;
+  Tally waiting_bytes_;
+  Peaks active_peaks_;
+  Peaks active_bytes_peaks_;
   Tally inactive_split_;
   Tally inactive_split_bytes_;
   Tally segments_;

@@ -14,6 +14,17 @@ namespace torch_fl::allocator {
 
 enum class PoolKind : uint8_t { kSmall = 0, kLarge = 1 };
 
+// Largest values: of the small pool, the large pool, both.
+struct Peaks {
+  std::array<int64_t, 3> values{};
+
+  void note(int64_t small, int64_t large) {
+    values[0] = std::max(values[0], small);
+    values[1] = std::max(values[1], large);
+    values[2] = std::max(values[2], small + large);
+  }
+};
+
 // One quantity: what came and what went by pool, and the largest differences.
 class Tally {
  public:
@@ -63,11 +74,11 @@ class Tally {
     return result;
   }
 
- private:
   [[nodiscard]] int64_t current(size_t pool) const {
     return came_[pool] - went_[pool];
   }
 
+ private:
   std::array<int64_t, 2> came_{};
   std::array<int64_t, 2> went_{};
   std::array<int64_t, 2> peak_{};

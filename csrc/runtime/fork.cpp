@@ -6,12 +6,11 @@
 
 #include <pthread.h>
 
-#include <atomic>
-
 namespace torch_fl::runtime {
-namespace {
 
 std::atomic<bool> bad_fork{false};
+
+namespace {
 
 void after_fork_in_child() {
   if (is_initialized()) {
@@ -23,10 +22,6 @@ void after_fork_in_child() {
 const int registered = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
 
 } // namespace
-
-bool is_in_bad_fork() noexcept {
-  return bad_fork.load(std::memory_order_relaxed);
-}
 
 bool watches_forks() noexcept {
   return registered == 0;

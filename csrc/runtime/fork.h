@@ -4,10 +4,16 @@
 
 #include "csrc/runtime/export.h"
 
+#include <atomic>
+
 namespace torch_fl::runtime {
 
+extern FL_API std::atomic<bool> bad_fork;
+
 // In such a child no device can be used; CPU work goes on.
-FL_API bool is_in_bad_fork() noexcept;
+inline bool is_in_bad_fork() noexcept {
+  return bad_fork.load(std::memory_order_relaxed);
+}
 
 // Whether the handler that notices forks could be registered.
 FL_API bool watches_forks() noexcept;
