@@ -4,7 +4,12 @@
 # or from an installed package.
 include_guard(GLOBAL)
 
-set(FLAGOS_GOOGLETEST "/usr/src/googletest" CACHE PATH "GoogleTest's sources")
+if(DEFINED ENV{FLAGOS_GOOGLETEST})
+  set(_googletest "$ENV{FLAGOS_GOOGLETEST}")
+else()
+  set(_googletest /usr/src/googletest)
+endif()
+set(FLAGOS_GOOGLETEST "${_googletest}" CACHE PATH "GoogleTest's sources")
 
 # flagos_googletest_library(name source include): one library of the source tree.
 function(flagos_googletest_library name source)
