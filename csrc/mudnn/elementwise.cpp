@@ -15,11 +15,16 @@ namespace {
 
 using Descriptor = ::musa::dnn::Tensor;
 
+int64_t integer_for(at::ScalarType type, const Number& number) {
+  return type == at::kBool ? static_cast<int64_t>(number.real != 0)
+                           : number.integer;
+}
+
 // Alpha is read back in the tensor's kind of type (quirk 8).
 template <class Op>
 void set_alpha(Op& op, at::ScalarType type, const Number& alpha) {
   if (c10::isIntegralType(type, /*includeBool=*/true)) {
-    FL_MUDNN_CHECK(op.SetAlpha(alpha.integer));
+    FL_MUDNN_CHECK(op.SetAlpha(integer_for(type, alpha)));
   } else {
     FL_MUDNN_CHECK(op.SetAlpha(alpha.real));
   }
@@ -27,7 +32,7 @@ void set_alpha(Op& op, at::ScalarType type, const Number& alpha) {
 
 void set_beta(::musa::dnn::Unary& op, at::ScalarType type, const Number& beta) {
   if (c10::isIntegralType(type, /*includeBool=*/true)) {
-    FL_MUDNN_CHECK(op.SetBeta(beta.integer));
+    FL_MUDNN_CHECK(op.SetBeta(integer_for(type, beta)));
   } else {
     FL_MUDNN_CHECK(op.SetBeta(beta.real));
   }
@@ -213,7 +218,7 @@ c10::DataPtr number_operand(const Operands& v, Descriptor& view) {
   FL_MUDNN_CHECK(view.SetNdInfo(1, &one));
   ::musa::dnn::Fill op;
   if (c10::isIntegralType(v.compute, /*includeBool=*/true)) {
-    FL_MUDNN_CHECK(op.SetValue(v.scalar.integer));
+    FL_MUDNN_CHECK(op.SetValue(integer_for(v.compute, v.scalar)));
   } else {
     FL_MUDNN_CHECK(op.SetValue(v.scalar.real));
   }
@@ -316,17 +321,21 @@ void ternary(
     const Number& alpha) {
   converted(operands, operands.compute, [&](const Operands& v) {
     Descriptor out;
-    Descriptor a;
-    Descriptor b;
-    Descriptor c;
     v.describe(out, 0);
-    v.describe(a, 1);
-    v.describe(b, 2);
-    v.describe(c, 3);
+    std::array<Descriptor, 3> in;
+    c10::DataPtr held;
+    for (int a = 1; a < 4; ++a) {
+      Descriptor& value = in[static_cast<size_t>(a - 1)];
+      if (a == v.scalar_at) {
+        held = number_operand(v, value);
+      } else {
+        v.describe(value, a);
+      }
+    }
     ::musa::dnn::Ternary op;
     FL_MUDNN_CHECK(op.SetMode(mode));
     set_alpha(op, v.compute, alpha);
-    FL_MUDNN_CHECK(op.Run(plain_handle(), out, a, b, c));
+    FL_MUDNN_CHECK(op.Run(plain_handle(), out, in[0], in[1], in[2]));
   });
 }
 
@@ -379,7 +388,7 @@ void fill(const at::Tensor& out, const Number& value) {
   Descriptor to = writable(out);
   ::musa::dnn::Fill op;
   if (c10::isIntegralType(out.scalar_type(), /*includeBool=*/true)) {
-    FL_MUDNN_CHECK(op.SetValue(value.integer));
+    FL_MUDNN_CHECK(op.SetValue(integer_for(out.scalar_type(), value)));
   } else {
     FL_MUDNN_CHECK(op.SetValue(value.real));
   }
@@ -397,7 +406,7 @@ void fill_masked(
   const Descriptor where = view(mask);
   ::musa::dnn::Fill op;
   if (c10::isIntegralType(out.scalar_type(), /*includeBool=*/true)) {
-    FL_MUDNN_CHECK(op.SetValue(value.integer));
+    FL_MUDNN_CHECK(op.SetValue(integer_for(out.scalar_type(), value)));
   } else {
     FL_MUDNN_CHECK(op.SetValue(value.real));
   }

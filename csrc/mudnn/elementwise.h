@@ -56,6 +56,16 @@ void ternary(
 // Operand 1 is the BOOL condition, 2 and 3 are read in `compute`.
 void select(const Operands& operands);
 
+// e^x - 1: muDNN has no such mode.
+void expm1(const Operands& operands);
+// Operand 1 + value * operand 2 * or / operand 3.
+void addcmul(const Operands& operands, const Number& value);
+void addcdiv(const Operands& operands, const Number& value);
+// self + weight * (end - self), torch's two formulas; operands 1 and 2.
+void lerp(const Operands& operands, const Number& weight);
+// The same with operand 3 as weight.
+void lerp_by_tensor(const Operands& operands);
+
 // out = mode(in) between tensors of one shape, any strides.
 void unary_tensor(
     const at::Tensor& out,

@@ -74,6 +74,8 @@ struct Forms;
 template <class Op, class R, class M, class Self, class... A, size_t... I>
 struct Forms<Op, R (M::*)(Self, A...), std::index_sequence<I...>> {
   static constexpr size_t kOutputs = sizeof...(I);
+  static constexpr bool kHasInplace =
+      kOutputs == 1 && std::is_same_v<Self, const at::Tensor&>;
   using Made = std::conditional_t<
       kOutputs == 1,
       at::Tensor,

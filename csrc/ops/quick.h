@@ -92,6 +92,13 @@ struct QuickResult<Op, std::void_t<decltype(Op::quick_result(at::kFloat))>> {
   }
 };
 
+// Whether a Python number may stand for the second tensor.
+template <class Op, class = void>
+struct TakesNumbers : std::true_type {};
+template <class Op>
+struct TakesNumbers<Op, std::void_t<decltype(Op::kTakesNumbers)>>
+    : std::bool_constant<Op::kTakesNumbers> {};
+
 template <class Op, Form F, size_t T, class Args, size_t... I, size_t... S>
 C10_ALWAYS_INLINE bool quick_call(
     at::Tensor* made,
@@ -106,7 +113,8 @@ C10_ALWAYS_INLINE bool quick_call(
   }
   const at::ScalarType result = QuickResult<Op>::of(type);
   const bool equal = (alike(self, std::get<1 + I>(args)) && ...);
-  if constexpr (T == 2) {
+  constexpr bool kNumbers = T == 2 && TakesNumbers<Op>::value;
+  if constexpr (kNumbers) {
     if (!equal && !number_for(self, std::get<1>(args))) {
       return false;
     }
@@ -132,7 +140,7 @@ C10_ALWAYS_INLINE bool quick_call(
   mudnn::Operands operands;
   operands.put(F == Form::kFunctional ? *made : *given);
   operands.get(self);
-  if constexpr (T == 2) {
+  if constexpr (kNumbers) {
     if (equal) {
       operands.get(std::get<1>(args));
     } else {

@@ -32,7 +32,7 @@ void structured(
   using F = FormsOf<Op>;
   F::names = {functional, out, inplace};
   registrar.native<&F::functional>(functional);
-  if constexpr (F::kOutputs == 1) {
+  if constexpr (F::kHasInplace) {
     if (inplace != nullptr) {
       registrar.native<&F::inplace>(inplace);
     }
