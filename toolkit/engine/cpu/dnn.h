@@ -11,6 +11,7 @@ class CpuDnn final : public Dnn {
   // Not this namespace's class of the same name.
   using Stream = engine::Stream;
 
+  size_t workspace_bytes(Family family, const View& in) override;
   void fail(Stream& stream, musaError_t code, const char* name) override;
 
   void unary(

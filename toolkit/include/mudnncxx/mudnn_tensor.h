@@ -212,6 +212,12 @@ class MUDNN_EXPORT Reduce : public ImplBase {
       const MemoryMaintainer& maintainer);
 
  private:
+  Status Start(
+      Handle& handle,
+      const Tensor* out,
+      const Tensor* indices,
+      const Tensor& in);
+
   Mode mode_ = Mode::ADD;
   int count_ = 0;
   int correction_ = 1;
