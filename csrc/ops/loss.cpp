@@ -205,7 +205,7 @@ Tensor pixels_of(const Tensor& self) {
       .view({-1, self.size(1)});
 }
 
-std::tuple<Tensor, Tensor> nll_loss2d(
+std::tuple<Tensor, Tensor> nll_loss2d_made(
     const Tensor& self,
     const Tensor& target,
     const std::optional<Tensor>& weight,
@@ -235,7 +235,7 @@ std::tuple<Tensor, Tensor> nll_loss2d(
   return {std::move(out), std::move(total_weight)};
 }
 
-Tensor nll_loss2d_backward(
+Tensor nll_loss2d_gradient(
     const Tensor& grad,
     const Tensor& self,
     const Tensor& target,
@@ -279,7 +279,7 @@ std::tuple<Tensor&, Tensor&> nll_loss2d_out(
     Tensor& out,
     Tensor& total_weight) {
   auto [losses, total] =
-      nll_loss2d(self, target, weight, reduction, ignore_index);
+      nll_loss2d_made(self, target, weight, reduction, ignore_index);
   at::native::resize_output(out, losses.sizes());
   at::native::resize_output(total_weight, total.sizes());
   copy_back(out, losses);
@@ -296,7 +296,7 @@ Tensor& nll_loss2d_backward_out(
     int64_t ignore_index,
     const Tensor& total_weight,
     Tensor& grad_input) {
-  const Tensor made = nll_loss2d_backward(
+  const Tensor made = nll_loss2d_gradient(
       grad,
       self,
       target,
@@ -311,7 +311,7 @@ Tensor& nll_loss2d_backward_out(
 
 // ---- mean squared error: a composition of three calls
 
-Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+Tensor mse(const Tensor& self, const Tensor& target, int64_t reduction) {
   Tensor squares = self.sub(target);
   squares.mul_(squares);
   return reduction == at::Reduction::None ? squares
@@ -324,13 +324,13 @@ Tensor& mse_loss_out(
     const Tensor& target,
     int64_t reduction,
     Tensor& out) {
-  const Tensor made = mse_loss(self, target, reduction);
+  const Tensor made = mse(self, target, reduction);
   at::native::resize_output(out, made.sizes());
   copy_back(out, made);
   return out;
 }
 
-Tensor mse_loss_backward(
+Tensor mse_gradient(
     const Tensor& grad,
     const Tensor& self,
     const Tensor& target,
@@ -347,7 +347,7 @@ Tensor& mse_loss_backward_out(
     const Tensor& target,
     int64_t reduction,
     Tensor& grad_input) {
-  const Tensor made = mse_loss_backward(grad, self, target, reduction);
+  const Tensor made = mse_gradient(grad, self, target, reduction);
   at::native::resize_output(grad_input, made.sizes());
   copy_back(grad_input, made);
   return grad_input;
@@ -367,13 +367,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       "nll_loss_backward",
       nullptr,
       "nll_loss_backward.grad_input");
-  registrar.native<&nll_loss2d>("nll_loss2d_forward");
+  registrar.native<&nll_loss2d_made>("nll_loss2d_forward");
   registrar.native<&nll_loss2d_out>("nll_loss2d_forward.output");
-  registrar.native<&nll_loss2d_backward>("nll_loss2d_backward");
+  registrar.native<&nll_loss2d_gradient>("nll_loss2d_backward");
   registrar.native<&nll_loss2d_backward_out>("nll_loss2d_backward.grad_input");
-  registrar.native<&mse_loss>("mse_loss");
+  registrar.native<&mse>("mse_loss");
   registrar.native<&mse_loss_out>("mse_loss.out");
-  registrar.native<&mse_loss_backward>("mse_loss_backward");
+  registrar.native<&mse_gradient>("mse_loss_backward");
   registrar.native<&mse_loss_backward_out>("mse_loss_backward.grad_input");
 }
 

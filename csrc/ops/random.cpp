@@ -98,7 +98,7 @@ void draw_uniform(Numbers& numbers, const MaybeGenerator& generator) {
   }
 }
 
-void uniform(
+void fill_uniform(
     const Tensor& self,
     double from,
     double to,
@@ -124,7 +124,7 @@ void uniform(
 }
 
 // muRAND makes normal numbers in pairs: an odd count is rounded up (quirk 86).
-void normal(
+void fill_normal(
     const Tensor& self,
     double mean,
     double deviation,
@@ -159,7 +159,7 @@ void normal(
 
 // base + one of `range` integers; a range of 0 means all 2^64. muRAND refuses
 // 64-bit words with Philox, so a number is two 32-bit words (quirk 86).
-void integers(
+void fill_integers(
     const Tensor& self,
     uint64_t range,
     int64_t base,
@@ -224,7 +224,10 @@ uint64_t whole_range(at::ScalarType type) {
 }
 
 // True with probability p: numbers in (0, 1] are not greater than p.
-void bernoulli(const Tensor& self, double p, const MaybeGenerator& generator) {
+void fill_bernoulli(
+    const Tensor& self,
+    double p,
+    const MaybeGenerator& generator) {
   const runtime::DeviceScope scope(self.device());
   const Tensor drawn = make_dense({self.numel()}, drawn_type(self));
   Numbers numbers(drawn, drawn.scalar_type(), self.numel());
@@ -238,7 +241,7 @@ void bernoulli(const Tensor& self, double p, const MaybeGenerator& generator) {
   hits.finish();
 }
 
-void bernoulli(
+void fill_bernoulli(
     const Tensor& self,
     const Tensor& p,
     const MaybeGenerator& generator) {
@@ -252,7 +255,7 @@ void bernoulli(
   Tensor(self).copy_(drawn.le(limits.expand(self.sizes())));
 }
 
-void exponential(
+void fill_exponential(
     const Tensor& self,
     double rate,
     const MaybeGenerator& generator) {
@@ -272,7 +275,7 @@ struct UniformKernel {
       double from,
       double to,
       const MaybeGenerator& generator) const {
-    uniform(iter.tensor(0), from, to, generator);
+    fill_uniform(iter.tensor(0), from, to, generator);
   }
 };
 
@@ -283,7 +286,7 @@ struct NormalKernel {
       double mean,
       double deviation,
       const MaybeGenerator& generator) const {
-    normal(self, mean, deviation, generator);
+    fill_normal(self, mean, deviation, generator);
   }
 };
 
@@ -294,11 +297,11 @@ struct IntegerKernel {
       uint64_t range,
       int64_t base,
       const MaybeGenerator& generator) const {
-    integers(iter.tensor(0), range, base, generator);
+    fill_integers(iter.tensor(0), range, base, generator);
   }
   void operator()(at::TensorIteratorBase& iter, const MaybeGenerator& generator)
       const {
-    integers(iter.tensor(0), 0, 0, generator);
+    fill_integers(iter.tensor(0), 0, 0, generator);
   }
 };
 
@@ -307,7 +310,7 @@ struct WholeRangeKernel {
   void operator()(at::TensorIteratorBase& iter, const MaybeGenerator& generator)
       const {
     const Tensor& self = iter.tensor(0);
-    integers(self, whole_range(self.scalar_type()), 0, generator);
+    fill_integers(self, whole_range(self.scalar_type()), 0, generator);
   }
 };
 
@@ -318,7 +321,7 @@ struct BernoulliKernel {
       const Tensor& self,
       const P& p,
       const MaybeGenerator& generator) const {
-    bernoulli(self, p, generator);
+    fill_bernoulli(self, p, generator);
   }
 };
 
@@ -328,7 +331,7 @@ struct ExponentialKernel {
       at::TensorIteratorBase& iter,
       double rate,
       const MaybeGenerator& generator) const {
-    exponential(iter.tensor(0), rate, generator);
+    fill_exponential(iter.tensor(0), rate, generator);
   }
 };
 
