@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+// muDNN's Convolution.
+#include "toolkit/api/mudnn/checks.h"
+
+#include <algorithm>
+
+namespace musa::dnn {
+inline namespace portable_1 {
+
+namespace api = musa_standin::api;
+namespace engine = musa_standin::engine;
+
+namespace {
+
+using engine::ConvolutionArgs;
+using engine::Dtype;
+using engine::Family;
+using engine::Layout;
+using engine::View;
+
+constexpr const char* kName = "Convolution";
+constexpr int kSpatial = 2;
+
+// Where an operand's dims are, in the order of its format's name.
+struct Axes {
+  int batch; // of a filter: output channels
+  int channel;
+  int first; // spatial
+};
+
+bool axes_of(Layout layout, Axes& axes) {
+  switch (layout) {
+  case Layout::kNchw:
+    axes = {0, 1, 2};
+    return true;
+  case Layout::kNhwc:
+    axes = {0, 3, 1};
+    return true;
+  case Layout::kHwcn:
+    axes = {3, 2, 0};
+    return true;
+  default:
+    return false;
+  }
+}
+
+const char* format_name(Layout layout) {
+  static constexpr const char* kNames[] = {
+      "UNKNOWN",
+      "NCW",
+      "NWC",
+      "NCHW",
+      "NHWC",
+      "HWCN",
+      "NCDHW",
+      "NDHWC",
+      "DHWCN",
+  };
+  const auto at = static_cast<size_t>(layout);
+  return at < sizeof kNames / sizeof *kNames ? kNames[at] : "UNKNOWN";
+}
+
+// Types, layouts and ranks, with the vendor's sentences.
+Status check_operands(const ConvolutionArgs& args) {
+  const api::Operand operands[] = {
+      {"in", &args.in},
+      {"filter", &args.filter},
+      {"out", &args.out}};
+  for (const api::Operand& o : operands) {
+    const View& v = *o.view;
+    const Status status = api::check_dense(kName, {o});
+    if (status != Status::SUCCESS)
+      return status;
+    if (v.dtype > Dtype::kBfloat16 || v.dtype != args.in.dtype)
+      return api::refuse(
+          Status::NOT_SUPPORTED,
+          "Invalid Convolution data type %s",
+          api::type_name(v.dtype));
+    if (v.rank == 5 && (v.layout == Layout::kNchw || v.layout == Layout::kNhwc))
+      return api::refuse(
+          Status::NOT_SUPPORTED,
+          "Unexpected tensor format %s",
+          format_name(v.layout));
+    if (v.numel == 0)
+      return api::refuse(
+          Status::INVALID_PARAMETER,
+          "Convolution: %s has no elements",
+          o.name);
+  }
+  Axes axes{};
+  const bool known = args.spatial == kSpatial && args.in.rank == 4 &&
+      args.filter.rank == 4 && args.out.rank == 4 &&
+      args.in.layout == args.out.layout && args.in.layout != Layout::kHwcn &&
+      axes_of(args.in.layout, axes) && axes_of(args.filter.layout, axes);
+  return known
+      ? Status::SUCCESS
+      : api::refuse(Status::NOT_SUPPORTED, "Unsupported Convolution config");
+}
+
+bool sizes_fit(const ConvolutionArgs& args) {
+  Axes image{};
+  Axes filter{};
+  if (!axes_of(args.in.layout, image) || !axes_of(args.filter.layout, filter))
+    return false;
+  const int64_t groups = args.groups;
+  const int64_t channels = args.in.dims[image.channel];
+  const int64_t results = args.out.dims[image.channel];
+  if (groups < 1 || channels % groups != 0 || results % groups != 0 ||
+      args.filter.dims[filter.channel] != channels / groups ||
+      args.filter.dims[filter.batch] != results ||
+      args.in.dims[0] != args.out.dims[0])
+    return false;
+  for (int i = 0; i < kSpatial; ++i) {
+    const int64_t kernel = args.filter.dims[filter.first + i];
+    if (args.stride[i] < 1 || args.dilation[i] < 1 || args.pad[i] < 0)
+      return false;
+    const int64_t reach = (kernel - 1) * args.dilation[i] + 1;
+    const int64_t room =
+        args.in.dims[image.first + i] + 2 * int64_t{args.pad[i]} - reach;
+    if (room < 0 || args.out.dims[image.first + i] != room / args.stride[i] + 1)
+      return false;
+  }
+  return true;
+}
+
+Status check(const ConvolutionArgs& args) {
+  const Status status = check_operands(args);
+  if (status != Status::SUCCESS)
+    return status;
+  return sizes_fit(args) ? Status::SUCCESS
+                         : api::refuse_sizes(kName, "the operands");
+}
+
+// A vector of the channels always serves; the vendor's library takes the form
+// {1, C, 1, 1} too, but not for images of height 1 or in groups (quirk 56).
+Status check_bias(const ConvolutionArgs& args) {
+  const View& bias = args.bias;
+  if (bias.rank == 0)
+    return Status::SUCCESS;
+  const Status status = api::check_dense(kName, {{"bias", &bias}});
+  if (status != Status::SUCCESS)
+    return status;
+  if (bias.dtype != args.in.dtype)
+    return api::refuse_type(kName, "bias", bias.dtype);
+  Axes axes{};
+  axes_of(args.out.layout, axes);
+  const int64_t channels = args.out.dims[axes.channel];
+  const bool vector = bias.rank == 1 && bias.dims[0] == channels;
+  const bool image = bias.rank == 4 && bias.numel == channels &&
+      bias.dims[axes.channel] == channels && args.groups == 1 &&
+      args.in.dims[axes.first] != 1;
+  return vector || image
+      ? Status::SUCCESS
+      : api::refuse(Status::INVALID_PARAMETER, "Bias shape doesn't match");
+}
+
+Status check_addend(const ConvolutionArgs& args) {
+  if (args.add.rank == 0)
+    return Status::SUCCESS;
+  const Status status = api::check_dense(kName, {{"add", &args.add}});
+  if (status != Status::SUCCESS)
+    return status;
+  if (args.add.dtype != args.out.dtype)
+    return api::refuse_type(kName, "add", args.add.dtype);
+  return api::same_dims(args.add, args.out) ? Status::SUCCESS
+                                            : api::refuse_sizes(kName, "add");
+}
+
+template <class Submit>
+Status enqueue(
+    Family family,
+    ConvolutionArgs& args,
+    const MemoryMaintainer& maintainer,
+    Submit&& submit) {
+  const api::WorkspaceScope workspace(
+      engine::dnn().convolution_workspace_bytes(family, args),
+      maintainer);
+  if (!workspace.ok())
+    return api::refuse(Status::ALLOC_FAILED, "Convolution: no workspace");
+  args.workspace = workspace.get();
+  submit();
+  return Status::SUCCESS;
+}
+
+Status forward(
+    Handle& handle,
+    ConvolutionArgs args,
+    const MemoryMaintainer& maintainer) {
+  return api::run(kName, handle, [&](engine::Stream& stream) {
+    Status status = check(args);
+    if (status == Status::SUCCESS)
+      status = check_bias(args);
+    if (status == Status::SUCCESS)
+      status = check_addend(args);
+    if (status != Status::SUCCESS)
+      return status;
+    const auto algorithm = static_cast<Convolution::Algorithm>(args.algorithm);
+    if (args.groups > 1 && algorithm == Convolution::Algorithm::DIRECT)
+      return api::refuse(
+          Status::NOT_SUPPORTED,
+          "Unsupported Convolution configs for algorithm DIRECT");
+    return enqueue(Family::kConvolution, args, maintainer, [&] {
+      engine::dnn().convolution(stream, args);
+    });
+  });
+}
+
+} // namespace
+
+// One dimension is accepted here and refused by Run (quirk 51).
+Status Convolution::SetNdInfo(
+    int n,
+    const int* pad,
+    const int* stride,
+    const int* dilation) {
+  if (n < 1 || n > kMaxSpatial)
+    return api::refuse(
+        Status::INVALID_PARAMETER,
+        "Convolution: %d spatial dimensions",
+        n);
+  spatial_ = n;
+  std::copy_n(pad, n, pad_);
+  std::copy_n(stride, n, stride_);
+  std::copy_n(dilation, n, dilation_);
+  return Status::SUCCESS;
+}
+
+Status Convolution::SetNdInfo(
+    std::initializer_list<int> pad,
+    std::initializer_list<int> stride,
+    std::initializer_list<int> dilation) {
+  if (pad.size() != stride.size() || pad.size() != dilation.size())
+    return api::refuse(
+        Status::INVALID_PARAMETER,
+        "Convolution: lists of different lengths");
+  return SetNdInfo(
+      static_cast<int>(pad.size()),
+      pad.begin(),
+      stride.begin(),
+      dilation.begin());
+}
+
+#define MUSA_CONVOLUTION_ARGS(out_tensor, in_tensor, filter_tensor, how)    \
+  ConvolutionArgs args;                                                     \
+  args.out = Access::view(out_tensor);                                      \
+  args.in = Access::view(in_tensor);                                        \
+  args.filter = Access::view(filter_tensor);                                \
+  args.spatial = spatial_;                                                  \
+  args.groups = groups_;                                                    \
+  args.algorithm = static_cast<int>(how);                                   \
+  args.tf32 = compute_mode_ == ComputeMode::TENSOR && Access::tf32(handle); \
+  std::copy_n(pad_, kMaxSpatial, args.pad);                                 \
+  std::copy_n(stride_, kMaxSpatial, args.stride);                           \
+  std::copy_n(dilation_, kMaxSpatial, args.dilation)
+
+Status Convolution::GetRecommendForwardAlgorithm(
+    Handle& handle,
+    Algorithm& algorithm,
+    const Tensor& out,
+    const Tensor& in,
+    const Tensor& filter) {
+  MUSA_CONVOLUTION_ARGS(out, in, filter, 0);
+  const Status status = check(args);
+  if (status == Status::SUCCESS)
+    // In groups DIRECT is recommended, and refused by Run (quirk 55).
+    algorithm = groups_ > 1 ? Algorithm::DIRECT : Algorithm::IMPLICIT_GEMM;
+  return status;
+}
+
+Status Convolution::GetRecommendBackwardDataAlgorithm(
+    Handle& handle,
+    AlgorithmBwdData& algorithm,
+    const Tensor& grad_in,
+    const Tensor& grad_out,
+    const Tensor& filter) {
+  MUSA_CONVOLUTION_ARGS(grad_out, grad_in, filter, 0);
+  const Status status = check(args);
+  if (status == Status::SUCCESS)
+    algorithm = AlgorithmBwdData::IMPLICIT_GEMM;
+  return status;
+}
+
+Status Convolution::GetRecommendBackwardFilterAlgorithm(
+    Handle& handle,
+    AlgorithmBwdFilter& algorithm,
+    const Tensor& grad_filter,
+    const Tensor& in,
+    const Tensor& grad_out) {
+  MUSA_CONVOLUTION_ARGS(grad_out, in, grad_filter, 0);
+  const Status status = check(args);
+  if (status == Status::SUCCESS)
+    algorithm = AlgorithmBwdFilter::IMPLICIT_GEMM;
+  return status;
+}
+
+Status Convolution::GetForwardWorkspaceSize(
+    Handle& handle,
+    size_t& bytes,
+    const Tensor& out,
+    const Tensor& in,
+    const Tensor& filter,
+    const Algorithm& algorithm) {
+  return api::run(kName, handle, [&](engine::Stream& /*stream*/) {
+    MUSA_CONVOLUTION_ARGS(out, in, filter, algorithm);
+    const Status status = check(args);
+    if (status == Status::SUCCESS)
+      bytes =
+          engine::dnn().convolution_workspace_bytes(Family::kConvolution, args);
+    return status;
+  });
+}
+
+Status Convolution::GetBackwardDataWorkspaceSize(
+    Handle& handle,
+    size_t& bytes,
+    const Tensor& grad_in,
+    const Tensor& grad_out,
+    const Tensor& filter,
+    const AlgorithmBwdData& algorithm) {
+  return api::run(kName, handle, [&](engine::Stream& /*stream*/) {
+    MUSA_CONVOLUTION_ARGS(grad_out, grad_in, filter, algorithm);
+    const Status status = check(args);
+    if (status == Status::SUCCESS)
+      bytes = engine::dnn().convolution_workspace_bytes(
+          Family::kConvolutionBackwardData,
+          args);
+    return status;
+  });
+}
+
+Status Convolution::GetBackwardFilterWorkspaceSize(
+    Handle& handle,
+    size_t& bytes,
+    const Tensor& grad_filter,
+    const Tensor& in,
+    const Tensor& grad_out,
+    const AlgorithmBwdFilter& algorithm) {
+  return api::run(kName, handle, [&](engine::Stream& /*stream*/) {
+    MUSA_CONVOLUTION_ARGS(grad_out, in, grad_filter, algorithm);
+    const Status status = check(args);
+    if (status == Status::SUCCESS)
+      bytes = engine::dnn().convolution_workspace_bytes(
+          Family::kConvolutionBackwardFilter,
+          args);
+    return status;
+  });
+}
+
+Status Convolution::Run(
+    Handle& handle,
+    Tensor& out,
+    const Tensor& in,
+    const Tensor& filter,
+    Algorithm algorithm,
+    const MemoryMaintainer& maintainer) {
+  MUSA_CONVOLUTION_ARGS(out, in, filter, algorithm);
+  return forward(handle, args, maintainer);
+}
+
+Status Convolution::RunFusion(
+    Handle& handle,
+    Tensor& out,
+    const Tensor& in,
+    const Tensor& filter,
+    const Tensor& bias,
+    const Tensor& add,
+    const FusedActivationDesc& activation,
+    Algorithm algorithm,
+    const MemoryMaintainer& maintainer) {
+  MUSA_CONVOLUTION_ARGS(out, in, filter, algorithm);
+  args.bias = Access::view(bias);
+  args.add = Access::view(add);
+  args.activation = static_cast<engine::Activation>(Access::mode(activation));
+  std::copy_n(Access::coef(activation), 3, args.coef);
+  return forward(handle, args, maintainer);
+}
+
+Status Convolution::RunBwdData(
+    Handle& handle,
+    Tensor& grad_in,
+    const Tensor& grad_out,
+    const Tensor& filter,
+    AlgorithmBwdData algorithm,
+    const MemoryMaintainer& maintainer) {
+  return api::run("ConvolutionBackwardData", handle, [&](auto& stream) {
+    MUSA_CONVOLUTION_ARGS(grad_out, grad_in, filter, algorithm);
+    const Status status = check(args);
+    if (status != Status::SUCCESS)
+      return status;
+    return enqueue(Family::kConvolutionBackwardData, args, maintainer, [&] {
+      engine::dnn().convolution_backward_data(stream, args);
+    });
+  });
+}
+
+Status Convolution::RunBwdFilter(
+    Handle& handle,
+    Tensor& grad_filter,
+    const Tensor& in,
+    const Tensor& grad_out,
+    AlgorithmBwdFilter algorithm,
+    const MemoryMaintainer& maintainer) {
+  return api::run("ConvolutionBackwardFilter", handle, [&](auto& stream) {
+    MUSA_CONVOLUTION_ARGS(grad_out, in, grad_filter, algorithm);
+    const Status status = check(args);
+    if (status != Status::SUCCESS)
+      return status;
+    return enqueue(Family::kConvolutionBackwardFilter, args, maintainer, [&] {
+      engine::dnn().convolution_backward_filter(stream, args);
+    });
+  });
+}
+
+} // namespace portable_1
+} // namespace musa::dnn
