@@ -8,6 +8,7 @@
 #include <ATen/Context.h>
 
 #include <array>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -50,7 +51,15 @@ struct ThreadHandles {
   std::array<Owned, runtime::kMaxDevices> owned;
 };
 
-thread_local ThreadHandles thread_handles;
+// Behind a pointer: the library's thread-locals are initial-exec, and the
+// loader has few bytes for those.
+ThreadHandles& thread_handles() {
+  thread_local std::unique_ptr<ThreadHandles> mine;
+  if (mine == nullptr) {
+    mine = std::make_unique<ThreadHandles>();
+  }
+  return *mine;
+}
 
 Owned take(c10::DeviceIndex device) {
   Pool& shared = pool();
@@ -78,7 +87,10 @@ FL_CONSTINIT_THREAD_LOCAL HandleSlot handle_slot
   runtime::require_device();
   const runtime::ThreadState& now = runtime::thread_state;
   runtime::set_device(now.device);
-  Owned& own = thread_handles.owned[static_cast<size_t>(now.device)];
+  if (thread_handles().owned.empty()) {
+    thread_handles().owned.resize(runtime::kMaxDevices);
+  }
+  Owned& own = thread_handles().owned[static_cast<size_t>(now.device)];
   if (own.handle == nullptr) {
     own = take(now.device);
   }
@@ -91,7 +103,7 @@ FL_CONSTINIT_THREAD_LOCAL HandleSlot handle_slot
   ::musa::dnn::Handle& current = plain_handle();
   const bool wanted = at::globalContext().allowTF32CuBLAS();
   const auto device = static_cast<size_t>(runtime::thread_state.device);
-  Owned& own = thread_handles.owned[device];
+  Owned& own = thread_handles().owned[device];
   if (C10_UNLIKELY(own.tf32 != wanted)) {
     FL_MUDNN_CHECK(current.SetAllowTF32(wanted));
     own.tf32 = wanted;

@@ -4,7 +4,7 @@
 
 #include "csrc/runtime/stream.h"
 
-#include <array>
+#include <vector>
 
 namespace torch_fl::rng {
 namespace {
@@ -54,6 +54,9 @@ class Generators {
   }
 
   murandGenerator_t get(c10::DeviceIndex device) {
+    if (all_.empty()) {
+      all_.resize(runtime::kMaxDevices);
+    }
     murandGenerator_t& generator = all_[static_cast<size_t>(device)];
     if (generator == nullptr) {
       check(
@@ -65,7 +68,8 @@ class Generators {
   }
 
  private:
-  std::array<murandGenerator_t, runtime::kMaxDevices> all_{};
+  // Not an array: thread-local memory of a library is scarce.
+  std::vector<murandGenerator_t> all_;
 };
 
 } // namespace
