@@ -87,9 +87,6 @@ FL_CONSTINIT_THREAD_LOCAL HandleSlot handle_slot
   runtime::require_device();
   const runtime::ThreadState& now = runtime::thread_state;
   runtime::set_device(now.device);
-  if (thread_handles().owned.empty()) {
-    thread_handles().owned.resize(runtime::kMaxDevices);
-  }
   Owned& own = thread_handles().owned[static_cast<size_t>(now.device)];
   if (own.handle == nullptr) {
     own = take(now.device);
