@@ -96,6 +96,8 @@ class MUSA_ENGINE_API Runtime {
   virtual void disable_peer_access(int device, int peer);
   // The error that keeps the device from working, or musaSuccess.
   virtual musaError_t sticky_error(int device) noexcept;
+  // Name of the task that left the device's error behind; may be empty.
+  virtual const char* failed_task(int device) noexcept;
 
   // --- memory --------------------------------------------------------------
   virtual void memory_info(int device, size_t& free, size_t& total);

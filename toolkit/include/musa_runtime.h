@@ -18,8 +18,7 @@ musaMallocHost(T** ptr, size_t size, unsigned int flags = 0) {
   return ::musaHostAlloc(reinterpret_cast<void**>(ptr), size, flags);
 }
 
-inline musaError_t
-musaMallocHost(void** ptr, size_t size, unsigned int flags) {
+inline musaError_t musaMallocHost(void** ptr, size_t size, unsigned int flags) {
   return ::musaHostAlloc(ptr, size, flags);
 }
 

@@ -84,9 +84,8 @@ MUSART_PUBLIC musaError_t musaMallocManaged(
     void** devPtr,
     size_t size,
     unsigned int flags MUSART_DEFAULT(musaMemAttachGlobal));
-MUSART_PUBLIC musaError_t musaPointerGetAttributes(
-    musaPointerAttributes* attributes,
-    const void* ptr);
+MUSART_PUBLIC musaError_t
+musaPointerGetAttributes(musaPointerAttributes* attributes, const void* ptr);
 
 /* Copies and fills */
 MUSART_PUBLIC musaError_t
@@ -267,16 +266,12 @@ MUSART_PUBLIC musaError_t
 musaGraphLaunch(musaGraphExec_t graphExec, musaStream_t stream);
 MUSART_PUBLIC musaError_t musaGraphExecDestroy(musaGraphExec_t graphExec);
 MUSART_PUBLIC musaError_t musaGraphDestroy(musaGraph_t graph);
-MUSART_PUBLIC musaError_t musaGraphGetNodes(
-    musaGraph_t graph,
-    musaGraphNode_t* nodes,
-    size_t* numNodes);
+MUSART_PUBLIC musaError_t
+musaGraphGetNodes(musaGraph_t graph, musaGraphNode_t* nodes, size_t* numNodes);
 MUSART_PUBLIC musaError_t
 musaGraphNodeGetType(musaGraphNode_t node, musaGraphNodeType* pType);
-MUSART_PUBLIC musaError_t musaGraphDebugDotPrint(
-    musaGraph_t graph,
-    const char* path,
-    unsigned int flags);
+MUSART_PUBLIC musaError_t
+musaGraphDebugDotPrint(musaGraph_t graph, const char* path, unsigned int flags);
 
 /* Functions of device code */
 MUSART_PUBLIC musaError_t

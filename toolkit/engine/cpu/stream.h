@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <type_traits>
 
 namespace musa_standin::engine::cpu {
@@ -47,9 +48,9 @@ struct Watcher {
 class Stream final : public engine::Stream {
  public:
   enum class Order : uint8_t {
-    kNone, // does not look at the default stream
+    kNone,     // does not look at the default stream
     kBlocking, // after the legacy default stream's earlier work
-    kLegacy, // the legacy default stream itself
+    kLegacy,   // the legacy default stream itself
   };
 
   Stream() = default;
@@ -63,22 +64,50 @@ class Stream final : public engine::Stream {
 
   // The closure is copied; it runs on the stream's worker, later and perhaps
   // again.  Returns at once unless the ring is full, and then when it is not.
+  // The result is the number of tasks up to this one.
   template <class F>
-  void submit(const char* name, const F& f) {
+  uint64_t submit(const char* name, const F& f) {
     static_assert(std::is_trivially_copyable_v<F>);
     static_assert(sizeof(F) <= kTaskBytes && alignof(F) <= 16);
-    if (order_ != Order::kNone) {
-      follow_default_stream();
+    follow_default_stream();
+    return enqueue(name, f);
+  }
+
+  // As submit, after a call of follow_default_stream().
+  template <class F>
+  uint64_t enqueue(const char* name, const F& f) {
+    uint64_t number = 0;
+    {
+      const std::lock_guard<SpinLock> lock(spin_);
+      Task* task = claim();
+      std::memcpy(task->closure, static_cast<const void*>(&f), sizeof(F));
+      task->run = [](const void* closure) {
+        (*static_cast<const F*>(closure))();
+      };
+      task->name = name;
+      number = publish(*task);
     }
-    enqueue(name, f);
+    notify_worker();
+    return number;
+  }
+
+  // Keeps the rule of the legacy default stream for what comes next.
+  void follow_default_stream() {
+    if (order_ != Order::kNone &&
+        __builtin_expect(default_order_pending(), 0)) {
+      take_default_order();
+    }
   }
 
   // What is submitted later starts when the mark is reached.
   void wait_for(const Mark& mark);
 
-  // Behind all that was submitted so far; for the legacy default stream and
-  // blocking ones after what they wait for by rule.
-  Mark mark();
+  // Behind all that was submitted so far, and what the rule of the legacy
+  // default stream puts before the next task.
+  Mark mark() {
+    follow_default_stream();
+    return {this, submitted()};
+  }
 
   [[nodiscard]] uint64_t submitted() const noexcept {
     return submitted_.load(std::memory_order_acquire);
@@ -86,9 +115,7 @@ class Stream final : public engine::Stream {
   [[nodiscard]] uint64_t finished() const noexcept {
     return finished_.load(std::memory_order_acquire);
   }
-  [[nodiscard]] bool idle() const noexcept {
-    return finished() >= submitted();
-  }
+  [[nodiscard]] bool idle() const noexcept { return finished() >= submitted(); }
   // Tasks of calls: all but the waits that the engine adds.
   [[nodiscard]] uint64_t calls() const noexcept {
     return submitted() - waits_.load(std::memory_order_relaxed);
@@ -99,6 +126,8 @@ class Stream final : public engine::Stream {
   void set_alive(bool alive) noexcept {
     alive_.store(alive, std::memory_order_release);
   }
+  // Counts the streams that this slot of the table has been.
+  [[nodiscard]] uint64_t generation() const noexcept { return generation_; }
   [[nodiscard]] Device& owner() const noexcept { return *owner_; }
   [[nodiscard]] Order order() const noexcept { return order_; }
 
@@ -122,27 +151,12 @@ class Stream final : public engine::Stream {
     Mark mark;
   };
 
-  void follow_default_stream() {
-    if (__builtin_expect(default_order_pending(), 0)) {
-      take_default_order();
-    }
+  [[nodiscard]] bool default_order_pending() const noexcept {
+    return order_ == Order::kLegacy
+        ? blocking_streams_->load(std::memory_order_relaxed) != 0
+        : legacy_->submitted() > followed_.load(std::memory_order_acquire);
   }
-  bool default_order_pending() const noexcept;
   void take_default_order();
-
-  template <class F>
-  void enqueue(const char* name, const F& f) {
-    spin_.lock();
-    Task* task = claim();
-    std::memcpy(task->closure, static_cast<const void*>(&f), sizeof(F));
-    task->run = [](const void* closure) {
-      (*static_cast<const F*>(closure))();
-    };
-    task->name = name;
-    publish(*task);
-    spin_.unlock();
-    notify_worker();
-  }
 
   // Under the lock: the next slot, when it is free.
   Task* claim() {
@@ -158,10 +172,11 @@ class Stream final : public engine::Stream {
   static constexpr uint32_t publish_word(uint64_t number) {
     return static_cast<uint32_t>(number * 2 + 1);
   }
-  void publish(Task& task) {
+  uint64_t publish(Task& task) {
     const uint64_t number = submitted_.load(std::memory_order_relaxed);
     task.published.store(publish_word(number), std::memory_order_release);
     submitted_.store(number + 1, std::memory_order_release);
+    return number + 1;
   }
   void notify_worker() {
     if (__builtin_expect(!s_asymmetric, 0)) {
@@ -175,26 +190,31 @@ class Stream final : public engine::Stream {
   }
   void wake_worker();
 
-  bool ready(uint64_t number) const noexcept {
+  [[nodiscard]] bool ready(uint64_t number) const noexcept {
     return ring_[number % kRingTasks].published.load(
                std::memory_order_acquire) == publish_word(number);
   }
   // Spins; true if the task came, false if the worker should go.
-  bool poll(uint64_t number) const;
+  [[nodiscard]] bool poll(uint64_t number) const;
   // True if the stream is free for another worker to claim.
   bool let_go(uint64_t number);
-  void run_task(Task& task);
+  // False: parked, and perhaps with another worker by now.
+  bool run_task(const Task& task);
   void finish(uint64_t number);
   void notify_watchers();
+  void update_wake_at();
 
-  friend bool detect_membarrier();
-  static bool s_asymmetric;
+  // Does the worker's membarrier stand in for a fence in each submit?
+  static const bool s_asymmetric;
 
   // Read by every submit, written rarely.
   Order order_ = Order::kNone;
   std::atomic<bool> alive_{false};
   Task* ring_ = nullptr;
   Device* owner_ = nullptr;
+  Stream* legacy_ = nullptr;                           // the device's
+  const std::atomic<int>* blocking_streams_ = nullptr; // the device's
+  uint64_t generation_ = 0;
   // 1: no worker looks at the ring, so a submit must call one.
   std::atomic<uint32_t> idle_{1};
   std::atomic<uint32_t> full_barrier_{0};
@@ -214,9 +234,10 @@ class Stream final : public engine::Stream {
   Watcher* watchers_ = nullptr;
   Watcher parked_watch_; // this stream's own place in another's list
 
-  // How far the default-stream rule has been followed: for the legacy stream,
-  // the tail of each blocking stream is kept in that stream.
+  // A blocking stream: the tail of the legacy stream that it waits for, and
+  // its own tail that the legacy stream waits for.
   std::atomic<uint64_t> followed_{0};
+  std::atomic<uint64_t> taken_{0};
 };
 
 // F: a trivially copyable closure of at most 896 bytes, called as f() on the

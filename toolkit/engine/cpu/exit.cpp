@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of the engine.
+#include "toolkit/engine/cpu/exit.h"
+
+#include "toolkit/engine/cpu/device.h"
+#include "toolkit/engine/cpu/scheduler.h"
+#include "toolkit/engine/cpu/start.h"
+
+#include <cstdlib>
+
+namespace musa_standin::engine::cpu {
+namespace {
+
+void stop_at_exit() {
+  stop_engine();
+}
+
+} // namespace
+
+std::atomic<uint32_t> g_used_primitives{0};
+
+void arm_exit() {
+  std::atexit(&stop_at_exit);
+}
+
+void stop_engine() noexcept {
+  const uint32_t before = g_gate.fetch_or(kGateStopped);
+  if ((before & kGateForked) != 0 || !engine_started()) {
+    return; // none of the parent's threads are here
+  }
+  stream_table().for_each([](Stream& stream) { stream.wake_all_watchers(); });
+  g_scheduler.stop();
+}
+
+} // namespace musa_standin::engine::cpu
