@@ -28,8 +28,10 @@ class SpinLock {
          ++tries) {
       if (tries < 64) {
         relax();
-      } else {
+      } else if (tries < 2048) {
         sched_yield();
+      } else {
+        usleep(50); // the holder itself is held: by a full queue
       }
     }
   }

@@ -206,6 +206,8 @@ Stream::Outcome Stream::run() {
       if (!stopped() && let_go(number)) {
         return Outcome::kIdle;
       }
+      // Claimed again, perhaps after another worker has been here.
+      number = finished_.load(std::memory_order_relaxed);
       continue;
     }
     if (!run_task(ring_[number % kRingTasks])) {
