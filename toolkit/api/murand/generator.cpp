@@ -79,7 +79,11 @@ murandStatus_t api_call(const char* name, Body&& body) {
       status = MURAND_STATUS_ALLOCATION_FAILED;
     }
   }
-  engine::trace_call(name, code);
+  if (__builtin_expect(
+          (engine::g_gate.load(std::memory_order_relaxed) &
+           engine::kGateTrace) != 0,
+          0))
+    engine::trace_call(name, code);
   return status;
 }
 
