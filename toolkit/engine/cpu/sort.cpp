@@ -23,6 +23,15 @@ using Key = std::conditional_t<
     E,
     std::conditional_t<std::is_same_v<E, double>, double, float>>;
 
+template <class E>
+Key<E> key_of(E e) {
+  if constexpr (std::is_integral_v<E>) {
+    return e;
+  } else {
+    return kernels::Widen<Key<E>, E>::of(e);
+  }
+}
+
 template <class K>
 struct Item {
   K key;
@@ -90,7 +99,7 @@ struct SortTask {
         const E* x = from + lines.start(l);
         for (int64_t i = 0; i < lines.extent; ++i)
           items[static_cast<size_t>(i)] = {
-              kernels::Widen<Key<E>, E>::of(x[i * lines.inner]), i};
+              key_of(x[i * lines.inner]), i};
         order(items);
         const int64_t start = results.start(l);
         for (int64_t i = 0; i < k; ++i) {
