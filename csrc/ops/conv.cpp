@@ -37,8 +37,7 @@ struct Call {
 // makes a transposed convolution only while every output element is reached.
 bool is_native(const Call& call) {
   if (call.input.dim() != 4 || call.weight.dim() != 4 ||
-      !mudnn::can_convolve(call.input.scalar_type()) ||
-      call.input.scalar_type() != call.weight.scalar_type()) {
+      !mudnn::can_convolve(call.input.scalar_type())) {
     return false;
   }
   if (call.transposed) {
@@ -51,6 +50,19 @@ bool is_native(const Call& call) {
     }
   }
   return true;
+}
+
+// In torch's words; upstream leaves it to the backends.
+void check_types(const char* name, const Tensor& input, const Tensor& other) {
+  TORCH_CHECK(
+      input.scalar_type() == other.scalar_type(),
+      "Input type (",
+      input.toString(),
+      ") and ",
+      name,
+      " type (",
+      other.toString(),
+      ") should be the same");
 }
 
 mudnn::ConvGeometry geometry_of(const Call& call) {
@@ -103,6 +115,11 @@ Tensor convolution(
     IntArrayRef output_padding,
     int64_t groups) {
   check_same_device(input, weight);
+  check_types("weight", input, weight);
+  if (bias && bias->defined()) {
+    check_same_device(input, *bias);
+    check_types("bias", input, *bias);
+  }
   const Call call{
       input,
       weight,
@@ -146,7 +163,6 @@ Tensor convolution(
   }
   // bias=None arrives as an optional that holds an undefined tensor.
   if (bias && bias->defined()) {
-    check_same_device(input, *bias);
     mudnn::add_channel_bias(out, *bias);
   }
   return out;

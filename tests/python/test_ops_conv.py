@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolution: shapes, layouts, gradients, what goes to the CPU."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from compare import same, same_gradients
+from torch.nn import functional as F
+
+TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
+CASES = {
+    "plain": ((2, 3, 8, 9), (4, 3, 3, 3), {}),
+    "padding": ((2, 3, 8, 9), (4, 3, 3, 5), {"padding": (1, 2)}),
+    "stride": ((2, 3, 11, 10), (4, 3, 3, 3), {"stride": (2, 3), "padding": 1}),
+    "dilation": ((2, 3, 12, 11), (4, 3, 3, 3), {"dilation": (2, 3)}),
+    "groups": ((2, 6, 7, 7), (4, 3, 3, 3), {"groups": 2, "padding": 1}),
+    "depthwise": ((2, 4, 7, 7), (8, 1, 3, 3), {"groups": 4, "padding": 1}),
+    "pointwise": ((2, 5, 6, 7), (3, 5, 1, 1), {}),
+    "one pixel": ((3, 4, 3, 3), (2, 4, 3, 3), {}),
+    "one image": ((3, 8, 9), (4, 3, 3, 3), {"padding": 1}),
+    "same": ((2, 3, 8, 9), (4, 3, 4, 3), {"padding": "same"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("bias", [False, True])
+def test_conv2d_and_gradients(name: str, bias: bool) -> None:
+    image, filters, options = CASES[name]
+    args = [torch.randn(image), torch.randn(filters)]
+    if bias:
+        args.append(torch.randn(filters[0]))
+    args = [a.requires_grad_() for a in args]
+    same_gradients(lambda *a: F.conv2d(*a, **options), *args, **TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["plain", "stride", "groups", "pointwise"])
+@pytest.mark.parametrize("which", ["input", "weight", "both"])
+def test_channels_last_stays_channels_last(name: str, which: str) -> None:
+    image, filters, options = CASES[name]
+    x, w, b = torch.randn(image), torch.randn(filters), torch.randn(filters[0])
+    if which != "weight":
+        x = x.contiguous(memory_format=torch.channels_last)
+    if which != "input":
+        w = w.contiguous(memory_format=torch.channels_last)
+    out = same(lambda x, w, b: F.conv2d(x, w, b, **options), x, w, b, **TOLERANCE)
+    if which != "weight":
+        assert out.is_contiguous(memory_format=torch.channels_last)
+    args = [a.requires_grad_() for a in (x, w, b)]
+    same_gradients(lambda x, w, b: F.conv2d(x, w, b, **options), *args, **TOLERANCE)
+
+
+@pytest.mark.parametrize("options", [{}, {"stride": 2, "padding": 1}, {"dilation": 2}])
+def test_conv1d_and_gradients(options: dict[str, int]) -> None:
+    # muDNN refuses one spatial dimension (quirk 51); a bias at height 1 (56)
+    args = [torch.randn(s).requires_grad_() for s in ((2, 3, 14), (4, 3, 3), (4,))]
+    same_gradients(lambda *a: F.conv1d(*a, **options), *args, **TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stride": 2, "padding": 1},
+        {"stride": 3, "output_padding": 1},
+        {"stride": 2, "groups": 2},
+        {"dilation": 2, "padding": 2},
+    ],
+)
+def test_transposed_and_gradients(options: dict[str, int]) -> None:
+    groups = options.get("groups", 1)
+    shapes = ((2, 4, 5, 6), (4, 6 // groups, 3, 3), (6,))
+    args = [torch.randn(s).requires_grad_() for s in shapes]
+    same_gradients(lambda *a: F.conv_transpose2d(*a, **options), *args, **TOLERANCE)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_narrow_dtypes(dtype: torch.dtype) -> None:
+    args = [
+        torch.randn(s).mul(0.3).to(dtype).requires_grad_()
+        for s in ((2, 3, 8, 8), (4, 3, 3, 3), (4,))
+    ]
+    same_gradients(lambda *a: F.conv2d(*a, padding=1), *args, rtol=5e-2, atol=8e-2)
+
+
+def test_strided_operands() -> None:
+    x = torch.randn(2, 3, 8, 16)
+    w = torch.randn(3, 4, 3, 3)
+    same(lambda x, w: F.conv2d(x[..., ::2], w.transpose(0, 1)), x, w, **TOLERANCE)
+
+
+def test_gradient_that_is_a_broadcast() -> None:
+    # Reduce crashes on a broadcast gradient (quirks 26 to 28)
+    args = [torch.randn(s).requires_grad_() for s in ((2, 3, 6, 6), (4, 3, 3, 3), (4,))]
+    same_gradients(lambda *a: F.conv2d(*a).sum(), *args, **TOLERANCE)
+    same_gradients(lambda *a: F.conv2d(*a).mean(), *args, **TOLERANCE)
+
+
+@pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 2), (1, 2)])
+def test_only_the_gradients_asked_for(wanted: tuple[int, ...]) -> None:
+    shapes = ((2, 3, 6, 6), (4, 3, 3, 3), (4,))
+    args = [torch.randn(s).requires_grad_(i in wanted) for i, s in enumerate(shapes)]
+    same_gradients(lambda *a: F.conv2d(*a), *args, **TOLERANCE)
+
+
+def test_second_derivative() -> None:
+    def run(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        y = F.conv2d(x, w, padding=1)
+        (g,) = torch.autograd.grad(y.pow(2).sum(), x, create_graph=True)
+        return g
+
+    args = [torch.randn(s).requires_grad_() for s in ((2, 3, 6, 6), (4, 3, 3, 3))]
+    same_gradients(run, *args, rtol=1e-3, atol=1e-3)
+
+
+def test_empty_batch() -> None:
+    same(F.conv2d, torch.zeros(0, 3, 8, 8), torch.randn(4, 3, 3, 3))
+
+
+def test_wrong_operands_are_refused() -> None:
+    x = torch.randn(1, 3, 8, 8, device="flagos")
+    with pytest.raises(RuntimeError, match="channels"):
+        F.conv2d(x, torch.randn(4, 2, 3, 3, device="flagos"))
+    with pytest.raises(RuntimeError, match="should be the same"):
+        F.conv2d(x, torch.randn(4, 3, 3, 3, device="flagos").half())
+    with pytest.raises(RuntimeError, match=r"[Dd]evice|type"):
+        F.conv2d(x, torch.randn(4, 3, 3, 3))
+
+
+def test_what_mudnn_refuses_is_refused_by_name_under_strict() -> None:
+    # doubles (quirk 54) and three dimensions
+    x = torch.randn(1, 3, 8, 8, dtype=torch.float64, device="flagos")
+    with pytest.raises(RuntimeError, match="convolution"):
+        F.conv2d(x, torch.randn(4, 3, 3, 3, dtype=torch.float64, device="flagos"))
+    with pytest.raises(RuntimeError, match="convolution"):
+        F.conv3d(
+            torch.randn(1, 2, 4, 4, 4, device="flagos"),
+            torch.randn(3, 2, 2, 2, 2, device="flagos"),
+        )
+
+
+SCRIPT = """
+import torch, torch_fl
+F = torch.nn.functional
+def check(function, *args):
+    a = [x.clone().requires_grad_() for x in args]
+    b = [x.to("flagos").requires_grad_() for x in args]
+    for inputs in (a, b):
+        function(*inputs).pow(2).sum().backward()
+    for x, y in zip(a, b):
+        torch.testing.assert_close(y.grad.cpu(), x.grad)
+check(F.conv3d, torch.randn(1, 2, 4, 4, 4), torch.randn(3, 2, 2, 2, 2), torch.randn(3))
+check(F.conv2d, *(torch.randn(s).double() for s in ((1, 2, 5, 5), (3, 2, 3, 3), (3,))))
+counts = torch_fl.fallbacks()
+assert any("convolution" in name for name in counts), counts
+print("right")
+"""
+
+
+def run_script(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_three_dimensions_and_doubles_run_on_the_cpu_and_are_counted() -> None:
+    done = run_script(SCRIPT, FLAGOS_STRICT="0")
+    assert done.stdout.strip() == "right", done.stderr
+
+
+REFUSED = """
+import torch, torch_fl
+F = torch.nn.functional
+x = torch.randn(2, 8, 9, 9, device="flagos")
+w = torch.randn(8, 1, 3, 3, device="flagos")
+for _ in range(5):
+    F.conv2d(x, w, groups=8)
+torch.flagos.synchronize()
+"""
+
+
+def test_a_refused_algorithm_is_reported_once_per_shape() -> None:
+    # the recommended one may be refused, which prints a line (quirks 7 and 55)
+    done = run_script(REFUSED)
+    assert done.returncode == 0, done.stderr
+    lines = [x for x in done.stderr.splitlines() if "Unsupported Convolution" in x]
+    assert len(lines) <= 1, done.stderr
+
+
+def test_tf32_follows_the_flag() -> None:
+    x, w = torch.randn(2, 64, 9, 9), torch.randn(8, 64, 3, 3)
+    exact = F.conv2d(x.double(), w.double())
+    dx, dw = x.to("flagos"), w.to("flagos")
+
+    def error() -> float:
+        return (F.conv2d(dx, dw).cpu().double() - exact).abs().max().item()
+
+    before = torch.backends.cuda.matmul.allow_tf32
+    try:
+        torch.backends.cuda.matmul.allow_tf32 = True
+        assert error() > 1e-3
+        torch.backends.cuda.matmul.allow_tf32 = False
+        assert error() < 2e-4
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
