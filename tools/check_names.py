@@ -25,7 +25,7 @@ ROOMS = ("csrc", "toolkit", "torch_fl", "tests", "benchmarks", "cmake", "tools")
 FOREIGN = re.compile(
     r"(CMakeLists|Find\w+|Flagos\w+|Musa\w+|Warnings|Sanitizers|README|__init__|__main__)"
 )
-VAGUE = re.compile(r"(utils?|misc|common|helpers?|new|old)\d*")
+VAGUE = re.compile(r"(utils?|misc|helpers?|new|old)\d*")
 
 
 def name_rules(path: pathlib.Path) -> list[str]:

@@ -49,7 +49,6 @@ def tidy(tree: pathlib.Path, path: pathlib.Path, end: float) -> list[str] | None
             "-p",
             tree,
             "--quiet",
-            "--extra-arg=-Wno-unknown-warning-option",
             path,
         ],
         cwd=ROOT,
@@ -86,17 +85,18 @@ def main() -> int:
     ]
     paths.sort(key=lambda path: (path not in changed, -(ROOT / path).stat().st_size))
     end = time.monotonic() + options.minutes * 60
-    found: set[str] = set()
+    found: set[str] = set()  # a header's finding comes once for each of its users
     late = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda path: tidy(options.tree, path, end), paths)
         for path, findings in zip(paths, results, strict=True):
             if findings is None:
                 late.append(str(path))
-            found |= set(findings or ())
-    print(
-        "\n".join(sorted(found)) if found else f"tidy: {len(paths) - len(late)} files"
-    )
+            for finding in findings or ():
+                if finding not in found:
+                    print(finding, flush=True)
+                    found.add(finding)
+    print(f"tidy: {len(paths) - len(late)} files, {len(found)} findings")
     if late:
         print(f"tidy: no time for {len(late)} files: {', '.join(late)}")
     return 1 if found else 0
