@@ -169,6 +169,29 @@ void expm1(const Operands& v) {
       Number(int64_t{1}));
 }
 
+void truncated_div(const Operands& v) {
+  constexpr BinaryRow kDiv{
+      BinaryMode::TRUEDIV,
+      UnaryMode::TRUEDIV,
+      UnaryMode::TRUEDIV_BY_ALPHA};
+  constexpr BinaryRow kTruncated{
+      BinaryMode::TRUNCATEDIV,
+      UnaryMode::TRUNCATEDIV,
+      UnaryMode::TRUNCATEDIV_BY_ALPHA};
+  if (v.numel == 0 ||
+      (v.compute != at::kHalf && v.compute != at::kBFloat16)) {
+    binary(v, kTruncated);
+    return;
+  }
+  // torch rounds the quotient to the dtype before it cuts: 2.9944 is 3.
+  const Scratch quotient(v, v.compute);
+  binary(*Step(v, {kScratch, 1, 2}).place(0, quotient), kDiv);
+  unary(
+      *Step(v, {0, kScratch}).place(1, quotient),
+      UnaryMode::TRUNCATEDIV,
+      Number(int64_t{1}));
+}
+
 void lerp(const Operands& v, const Number& weight) {
   if (v.numel == 0) {
     return;

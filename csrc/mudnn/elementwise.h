@@ -61,6 +61,8 @@ void expm1(const Operands& operands);
 // Operand 1 + value * operand 2 * or / operand 3.
 void addcmul(const Operands& operands, const Number& value);
 void addcdiv(const Operands& operands, const Number& value);
+// trunc(operand 1 / operand 2).
+void truncated_div(const Operands& operands);
 // self + weight * (end - self), torch's two formulas; operands 1 and 2.
 void lerp(const Operands& operands, const Number& weight);
 // The same with operand 3 as weight.

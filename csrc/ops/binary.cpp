@@ -35,10 +35,6 @@ constexpr BinaryRow kFloorDiv{
     BinaryMode::FLOORDIV,
     UnaryMode::FLOORDIV,
     UnaryMode::FLOORDIV_BY_ALPHA};
-constexpr BinaryRow kTruncDiv{
-    BinaryMode::TRUNCATEDIV,
-    UnaryMode::TRUNCATEDIV,
-    UnaryMode::TRUNCATEDIV_BY_ALPHA};
 // No mode has the number on the left.
 constexpr BinaryRow kFmod{
     BinaryMode::TRUNCATEMOD,
@@ -185,9 +181,13 @@ struct DivMode : at::meta::structured_div_Tensor_mode {
     const Operands v(*this, common_dtype());
     if (!rounding.has_value()) {
       mudnn::binary(v, kDiv);
+      return;
+    }
+    check_divisor(v);
+    if (*rounding == "floor") {
+      mudnn::binary(v, kFloorDiv);
     } else {
-      check_divisor(v);
-      mudnn::binary(v, *rounding == "floor" ? kFloorDiv : kTruncDiv);
+      mudnn::truncated_div(v);
     }
   }
 };

@@ -53,11 +53,11 @@ struct TestMeta : at::TensorIteratorBase {
   void meta(const at::Tensor& self) {
     const at::Tensor& out = maybe_get_output(0);
     at::TensorIteratorConfig config;
+    config.check_all_same_dtype(false);
     if (!out.defined()) {
       config.declare_static_dtype(at::kBool);
     }
-    build(config.check_all_same_dtype(false)
-              .add_borrowed_output(out)
+    build(config.add_borrowed_output(out)
               .add_borrowed_const_input(self));
   }
 };

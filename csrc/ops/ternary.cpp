@@ -232,11 +232,11 @@ struct Where : at::TensorIteratorBase {
         " but got ",
         out.defined() ? out.scalar_type() : type_);
     at::TensorIteratorConfig config;
+    config.check_all_same_dtype(false);
     if (!out.defined()) {
       config.declare_static_dtype(type_);
     }
-    build(config.check_all_same_dtype(false)
-              .allow_cpu_scalars(true)
+    build(config.allow_cpu_scalars(true)
               .add_borrowed_output(out)
               .add_borrowed_const_input(condition)
               .add_borrowed_const_input(self)
