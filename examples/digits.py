@@ -69,6 +69,14 @@ class Run:
         self.seconds: list[float] = []
         self.waits = 0
         self.steps = 0
+        self._warm_up(model)
+
+    def _warm_up(self, model: nn.Module) -> None:
+        """A step of a throw-away twin: what the libraries find out once, such as
+        whether batch norm stores its statistics, is not part of a step."""
+        twin = copy.deepcopy(model).to(self.device)
+        x = torch.zeros(BATCH, 1, 8, 8, device=self.device)
+        twin(x).sum().backward()
 
     def epoch(self, images: torch.Tensor, labels: torch.Tensor) -> None:
         """One pass over batches that lie in pinned host memory."""

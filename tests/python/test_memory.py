@@ -123,6 +123,9 @@ def state():
     return threads, len(os.listdir("/proc/self/fd")), torch.flagos.mem_get_info(), rss
 
 total = torch.flagos.mem_get_info()[1]
+x = torch.ones(64, device="flagos")
+for _ in range(5000):  # the first use of a stream's queue touches its pages
+    x.fill_(1)
 for round in range(1, 1001):
     try:
         torch.empty(2 * total, dtype=torch.uint8, device="flagos")
@@ -134,7 +137,7 @@ for round in range(1, 1001):
         before = state()
 after = state()
 assert after[:3] == before[:3], (before, after)
-assert after[3] - before[3] < 2048, (before, after)
+assert after[3] - before[3] < 512, (before, after)
 """,
         timeout=300,
         MUSA_CPU_MEMORY="256MiB",
