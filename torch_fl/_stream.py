@@ -80,6 +80,10 @@ class Event(torch.Event):
             cls, device="flagos", enable_timing=enable_timing, blocking=blocking
         )
 
+    def elapsed_time(self, end_event: torch.Event) -> float:
+        """Milliseconds on the device from this event to a later one."""
+        return _C.elapsed_time(self.event_id, end_event.event_id)
+
 
 def _named(numbers: tuple[int, int, int]) -> dict[str, int]:
     return dict(zip(("stream_id", "device_index", "device_type"), numbers, strict=True))

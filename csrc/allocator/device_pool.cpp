@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 
 namespace torch_fl::allocator {
 namespace {
@@ -492,11 +491,11 @@ DevicePool::Events DevicePool::record_users(Block* block) noexcept {
     try {
       events.emplace_back(user);
       block->users.push_back(user);
-    } catch (const std::exception& error) {
+    } catch (const c10::Error& error) {
       runtime::warn_text(
           std::string("a stream that used this memory cannot be waited for, "
                       "so its device is: ") +
-          error.what());
+          error.what_without_backtrace());
       const runtime::DeviceScope scope(user.device());
       FL_MUSA_WARN(musaDeviceSynchronize());
     }

@@ -8,7 +8,6 @@
 #include <c10/util/llvmMathExtras.h>
 
 #include <chrono>
-#include <exception>
 #include <string>
 
 namespace torch_fl::allocator {
@@ -111,11 +110,11 @@ void HostPool::free(HostBlock* block) noexcept {
     try {
       events.emplace_back(user);
       streams.push_back(user.handle());
-    } catch (const std::exception& error) {
+    } catch (const c10::Error& error) {
       runtime::warn_text(
           std::string("a stream that used pinned memory cannot be waited for, "
                       "so its device is: ") +
-          error.what());
+          error.what_without_backtrace());
       const runtime::DeviceScope scope(user.device());
       FL_MUSA_WARN(musaDeviceSynchronize());
     }

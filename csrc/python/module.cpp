@@ -5,6 +5,7 @@
 #include "csrc/rng/generator.h"
 #include "csrc/routing/cpu_fallback.h"
 #include "csrc/runtime/environment.h"
+#include "csrc/runtime/event.h"
 #include "csrc/runtime/fork.h"
 #include "csrc/runtime/stream.h"
 #include "csrc/runtime/toolkit.h"
@@ -145,6 +146,20 @@ void bind_streams(py::module_& module) {
       "stream_priority",
       [](c10::StreamId id, c10::DeviceIndex device) {
         return stream_of(id, device).priority();
+      },
+      NoGil());
+  // torch.Event's event_id is the address of what the guard made.
+  module.def(
+      "elapsed_time",
+      [](uintptr_t start, uintptr_t end) {
+        TORCH_CHECK(
+            start != 0 && end != 0,
+            "elapsed time needs two events that were recorded.");
+        // NOLINTBEGIN(performance-no-int-to-ptr)
+        return runtime::elapsed_ms(
+            *reinterpret_cast<const runtime::PooledEvent*>(start),
+            *reinterpret_cast<const runtime::PooledEvent*>(end));
+        // NOLINTEND(performance-no-int-to-ptr)
       },
       NoGil());
   module.def("priority_range", &runtime::priority_range, NoGil());

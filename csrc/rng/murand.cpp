@@ -4,6 +4,8 @@
 
 #include "csrc/runtime/stream.h"
 
+#include <array>
+#include <mutex>
 #include <vector>
 
 namespace torch_fl::rng {
@@ -36,8 +38,40 @@ const char* name_of(murandStatus_t status) {
   }
 }
 
-// A thread's generators. The destructor runs as the thread ends and may meet a
-// runtime that is already down, so it reports nothing.
+// Generators of threads that ended, for the next ones. Never destroyed: that
+// would come after the runtime's end for the last threads.
+struct Spare {
+  std::mutex mutex;
+  std::array<std::vector<murandGenerator_t>, runtime::kMaxDevices> free;
+};
+
+Spare& spare() {
+  static auto* const instance = new Spare();
+  return *instance;
+}
+
+murandGenerator_t take(c10::DeviceIndex device) {
+  Spare& shared = spare();
+  {
+    const std::lock_guard<std::mutex> lock(shared.mutex);
+    std::vector<murandGenerator_t>& free =
+        shared.free[static_cast<size_t>(device)];
+    if (!free.empty()) {
+      murandGenerator_t generator = free.back();
+      free.pop_back();
+      return generator;
+    }
+  }
+  runtime::set_device(device);
+  murandGenerator_t generator = nullptr;
+  check(
+      murandCreateGenerator(&generator, MURAND_RNG_PSEUDO_PHILOX4_32_10),
+      "murandCreateGenerator");
+  runtime::mark_used(device);
+  return generator;
+}
+
+// A thread's generators, handed on when it ends.
 class Generators {
  public:
   Generators() = default;
@@ -46,9 +80,11 @@ class Generators {
   Generators(Generators&&) = delete;
   Generators& operator=(Generators&&) = delete;
   ~Generators() {
-    for (murandGenerator_t generator : all_) {
-      if (generator != nullptr) {
-        static_cast<void>(murandDestroyGenerator(generator));
+    Spare& shared = spare();
+    const std::lock_guard<std::mutex> lock(shared.mutex);
+    for (size_t device = 0; device < all_.size(); ++device) {
+      if (all_[device] != nullptr) {
+        shared.free[device].push_back(all_[device]);
       }
     }
   }
@@ -59,10 +95,7 @@ class Generators {
     }
     murandGenerator_t& generator = all_[static_cast<size_t>(device)];
     if (generator == nullptr) {
-      check(
-          murandCreateGenerator(&generator, MURAND_RNG_PSEUDO_PHILOX4_32_10),
-          "murandCreateGenerator");
-      runtime::mark_used(device);
+      generator = take(device);
     }
     return generator;
   }

@@ -9,6 +9,9 @@
 #include "csrc/runtime/fork.h"
 #include "csrc/runtime/memcpy.h"
 
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>
+
 #include <algorithm>
 
 namespace torch_fl::routing {
@@ -94,6 +97,10 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   }
 };
 
+void record_stream(at::Tensor& self, at::Stream stream) {
+  allocator::record_stream(self.storage().data_ptr(), runtime::Stream(stream));
+}
+
 // Registered as the library loads, before anything can ask for an accelerator.
 const Hooks* register_hooks() {
   auto* instance = new Hooks();
@@ -107,6 +114,11 @@ const Hooks* const registered = register_hooks();
 
 const at::PrivateUse1HooksInterface& hooks() {
   return *registered;
+}
+
+// Not an operator that could be routed elsewhere: it speaks to the allocator.
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("record_stream", TORCH_FN(record_stream));
 }
 
 } // namespace torch_fl::routing

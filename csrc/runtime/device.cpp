@@ -7,7 +7,6 @@
 #include "csrc/runtime/toolkit.h"
 
 #include <atomic>
-#include <exception>
 #include <new>
 
 namespace torch_fl::runtime {
@@ -112,9 +111,11 @@ void set_device_slow(c10::DeviceIndex index) {
 void restore_device(c10::DeviceIndex index) noexcept {
   try {
     set_device(index);
-  } catch (const std::exception& error) {
+  } catch (const c10::Error& error) {
     if (!is_in_bad_fork()) {
-      warn_text(std::string("cannot switch back to a device: ") + error.what());
+      warn_text(
+          std::string("cannot switch back to a device: ") +
+          error.what_without_backtrace());
     }
   }
 }

@@ -94,6 +94,9 @@ double elapsed_ms(const PooledEvent& start, const PooledEvent& end) {
   TORCH_CHECK_VALUE(
       start.timing && end.timing,
       "elapsed time needs two events made with enable_timing=True.");
+  TORCH_CHECK(
+      query_event(start) && query_event(end),
+      "elapsed time needs two events whose work is done: synchronize first.");
   const DeviceScope scope(start.device);
   float milliseconds = 0;
   FL_MUSA_CHECK(musaEventElapsedTime(&milliseconds, start.handle, end.handle));

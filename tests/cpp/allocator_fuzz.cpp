@@ -275,7 +275,7 @@ int64_t current(const c10::CachingAllocator::StatArray& stats) {
 
 TEST(allocator_fuzz, live_blocks_never_overlap_nor_come_back_too_early) {
   const size_t total = runtime::memory_info(0).second;
-  const double wanted = double(size_t{700} << 20);
+  const double wanted = double(size_t{300} << 20);
   allocator::set_memory_fraction(
       std::min(1.0, wanted / static_cast<double>(total)),
       0);
