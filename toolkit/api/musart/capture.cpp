@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about captures: no stream is ever captured.
+// Whether a stream is captured: none ever is.
 #include "toolkit/api/call.h"
 
 #include "toolkit/include/musa_runtime_api.h"
@@ -13,30 +13,5 @@ musaError_t musaStreamIsCapturing(
     require(pCaptureStatus != nullptr, "pCaptureStatus is null");
     stream_of(stream);
     *pCaptureStatus = musaStreamCaptureStatusNone;
-  });
-}
-
-musaError_t musaStreamGetCaptureInfo(
-    musaStream_t stream,
-    musaStreamCaptureStatus* captureStatus,
-    unsigned long long* /*id*/) {
-  return api_call("musaStreamGetCaptureInfo", [&] {
-    require(captureStatus != nullptr, "captureStatus is null");
-    stream_of(stream);
-    *captureStatus = musaStreamCaptureStatusNone;
-  });
-}
-
-musaError_t musaStreamGetCaptureInfo_v2(
-    musaStream_t stream,
-    musaStreamCaptureStatus* captureStatus,
-    unsigned long long* /*id*/,
-    musaGraph_t* /*graph*/,
-    const musaGraphNode_t** /*dependencies*/,
-    size_t* /*numDependencies*/) {
-  return api_call("musaStreamGetCaptureInfo_v2", [&] {
-    require(captureStatus != nullptr, "captureStatus is null");
-    stream_of(stream);
-    *captureStatus = musaStreamCaptureStatusNone;
   });
 }

@@ -64,7 +64,7 @@ musaError_t musaSetDevice(int device) {
 
 musaError_t
 musaInitDevice(int device, unsigned int deviceFlags, unsigned int flags) {
-  return api_call("musaInitDevice", [&] {
+  return api_call<Needs::kLifetime>("musaInitDevice", [&] {
     checked_device(device);
     require(flags <= 1, "flags is neither 0 nor 1");
     check_flags(deviceFlags);
@@ -76,14 +76,14 @@ musaInitDevice(int device, unsigned int deviceFlags, unsigned int flags) {
 }
 
 musaError_t musaSetDeviceFlags(unsigned int flags) {
-  return api_call("musaSetDeviceFlags", [&] {
+  return api_call<Needs::kLifetime>("musaSetDeviceFlags", [&] {
     check_flags(flags);
     runtime().set_device_flags(current_device(), flags);
   });
 }
 
 musaError_t musaGetDeviceFlags(unsigned int* flags) {
-  return api_call("musaGetDeviceFlags", [&] {
+  return api_call<Needs::kLifetime>("musaGetDeviceFlags", [&] {
     require(flags != nullptr, "flags is null");
     *flags = runtime().device_flags(current_device());
   });
@@ -166,7 +166,7 @@ musaError_t musaDeviceGetByPCIBusId(int* device, const char* pciBusId) {
 musaError_t musaDeviceGetStreamPriorityRange(
     int* leastPriority,
     int* greatestPriority) {
-  return api_call("musaDeviceGetStreamPriorityRange", [&] {
+  return api_call<Needs::kLifetime>("musaDeviceGetStreamPriorityRange", [&] {
     current_device();
     int least = 0;
     int greatest = 0;
@@ -218,7 +218,7 @@ musaError_t musaCtxResetPersistingL2Cache(void) {
 
 musaError_t
 musaDeviceCanAccessPeer(int* canAccessPeer, int device, int peerDevice) {
-  return api_call("musaDeviceCanAccessPeer", [&] {
+  return api_call<Needs::kLifetime>("musaDeviceCanAccessPeer", [&] {
     require(canAccessPeer != nullptr, "canAccessPeer is null");
     checked_device(device);
     *canAccessPeer =
@@ -262,9 +262,13 @@ musaError_t musaRuntimeGetVersion(int* version) {
 
 // Nothing here records a profile; the range is the profiler's business.
 musaError_t musaProfilerStart(void) {
-  return api_call("musaProfilerStart", [&] { current_device(); });
+  return api_call<Needs::kLifetime>("musaProfilerStart", [&] {
+    current_device();
+  });
 }
 
 musaError_t musaProfilerStop(void) {
-  return api_call("musaProfilerStop", [&] { current_device(); });
+  return api_call<Needs::kLifetime>("musaProfilerStop", [&] {
+    current_device();
+  });
 }

@@ -43,10 +43,8 @@ musaError_t musaMallocFromPoolAsync(
 
 musaError_t musaFreeAsync(void* devPtr, musaStream_t stream) {
   return api_call("musaFreeAsync", [&] {
-    engine::Stream& on = stream_of(stream);
-    if (devPtr != nullptr) {
-      runtime().release_async(devPtr, on);
-    }
+    require(devPtr != nullptr, "devPtr is null");
+    runtime().release_async(devPtr, stream_of(stream));
   });
 }
 
@@ -59,7 +57,10 @@ musaError_t musaMemPoolCreate(
         poolProps->allocType == musaMemAllocationTypePinned &&
             poolProps->location.type == musaMemLocationTypeDevice,
         "a pool holds pinned memory of a device");
-    checked_device(poolProps->location.id);
+    require(
+        poolProps->location.id >= 0 &&
+            poolProps->location.id < runtime().device_count(),
+        "there is no device of the pool's location");
     if (poolProps->handleTypes != musaMemHandleTypeNone) {
       throw engine::Error(
           musaErrorNotSupported,
@@ -102,14 +103,14 @@ musaError_t musaMemPoolTrimTo(musaMemPool_t memPool, size_t minBytesToKeep) {
 }
 
 musaError_t musaDeviceGetDefaultMemPool(musaMemPool_t* memPool, int device) {
-  return api_call("musaDeviceGetDefaultMemPool", [&] {
+  return api_call<Needs::kLifetime>("musaDeviceGetDefaultMemPool", [&] {
     require(memPool != nullptr, "memPool is null");
     *memPool = runtime().default_pool(checked_device(device));
   });
 }
 
 musaError_t musaDeviceGetMemPool(musaMemPool_t* memPool, int device) {
-  return api_call("musaDeviceGetMemPool", [&] {
+  return api_call<Needs::kLifetime>("musaDeviceGetMemPool", [&] {
     require(memPool != nullptr, "memPool is null");
     *memPool = runtime().current_pool(checked_device(device));
   });

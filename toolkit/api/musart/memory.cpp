@@ -30,8 +30,15 @@ void allocate_pinned(void** ptr, size_t size, unsigned flags) {
 
 musaError_t musaMemGetInfo(size_t* free, size_t* total) {
   return api_call("musaMemGetInfo", [&] {
-    require(free != nullptr && total != nullptr, "an argument is null");
-    runtime().memory_info(current_device(), *free, *total);
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    runtime().memory_info(current_device(), free_bytes, total_bytes);
+    if (free != nullptr) {
+      *free = free_bytes;
+    }
+    if (total != nullptr) {
+      *total = total_bytes;
+    }
   });
 }
 
@@ -142,7 +149,7 @@ musaError_t musaMallocManaged(void** devPtr, size_t size, unsigned int flags) {
 musaError_t musaPointerGetAttributes(
     musaPointerAttributes* attributes,
     const void* ptr) {
-  return api_call("musaPointerGetAttributes", [&] {
+  return api_call<Needs::kLifetime>("musaPointerGetAttributes", [&] {
     require(attributes != nullptr, "attributes is null");
     require(ptr != nullptr, "ptr is null");
     runtime().pointer_attributes(*attributes, ptr);

@@ -16,6 +16,15 @@ using Needs = musa_standin::api::Needs;
 #define MUSART_UNIMPLEMENTED_GRAPHS(ROW)                             \
   ROW(musaStreamBeginCapture, (musaStream_t, musaStreamCaptureMode)) \
   ROW(musaStreamEndCapture, (musaStream_t, musaGraph_t*))            \
+  ROW(musaStreamGetCaptureInfo,                                      \
+      (musaStream_t, musaStreamCaptureStatus*, unsigned long long*)) \
+  ROW(musaStreamGetCaptureInfo_v2,                                   \
+      (musaStream_t,                                                 \
+       musaStreamCaptureStatus*,                                     \
+       unsigned long long*,                                          \
+       musaGraph_t*,                                                 \
+       const musaGraphNode_t**,                                      \
+       size_t*))                                                     \
   ROW(musaThreadExchangeStreamCaptureMode, (musaStreamCaptureMode*)) \
   ROW(musaGraphCreate, (musaGraph_t*, unsigned int))                 \
   ROW(musaGraphInstantiate,                                          \
