@@ -93,8 +93,13 @@ Values operand(Type type, int64_t count, unsigned seed) {
   return values;
 }
 
+// In units of the type's rounding, for a sum of so many products.
+double rounding(int64_t products) {
+  return 16 + 6 * std::sqrt(static_cast<double>(products));
+}
+
 double slack(const Shape& s) {
-  return 4 + 2 * std::sqrt(static_cast<double>(s.c * s.r * s.s));
+  return rounding(s.c * s.r * s.s);
 }
 
 // Row-major N,C,H,W values reordered to N,H,W,C.
@@ -269,10 +274,7 @@ CONFORMS(Convolution_RunBwdData, success, shapes_types_and_groups) {
           Array(type, s.filter(), w),
           BwdData::IMPLICIT_GEMM,
           maintainer()));
-      expect_near(
-          expected,
-          dx,
-          4 + 2 * std::sqrt(static_cast<double>(s.k * s.r * s.s)));
+      expect_near(expected, dx, rounding(s.k * s.r * s.s));
     }
   }
 }
@@ -311,10 +313,7 @@ CONFORMS(Convolution_RunBwdFilter, success, shapes_types_and_groups) {
           Array(type, s.out(), dy),
           BwdFilter::IMPLICIT_GEMM,
           maintainer()));
-      expect_near(
-          expected,
-          dw,
-          4 + 2 * std::sqrt(static_cast<double>(s.n * s.out_h() * s.out_w())));
+      expect_near(expected, dw, rounding(s.n * s.out_h() * s.out_w()));
     }
   }
 }

@@ -102,7 +102,11 @@ std::vector<std::string> header_functions() {
        {"mudnncxx/mudnn_tensor.h",
         "mudnncxx/mudnn_nn.h",
         "mudnncxx/mudnn_ops.h"}) {
-    const std::string text = strip_comments(read_header(header));
+    // An enumeration is no class of operators.
+    const std::string text = std::regex_replace(
+        strip_comments(read_header(header)),
+        std::regex("enum class"),
+        "enum");
     std::string name;
     for (std::sregex_iterator match(text.begin(), text.end(), token), end;
          match != end;
