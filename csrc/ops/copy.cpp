@@ -267,6 +267,17 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   registrar.native<&local_scalar_dense>("_local_scalar_dense");
 }
 
+// Copies resolve the bits themselves: torch's fallback for them would clone,
+// which copies.
+TORCH_LIBRARY_IMPL(aten, Conjugate, library) {
+  library.impl("_copy_from", torch::CppFunction::makeFallthrough());
+  library.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, library) {
+  library.impl("_copy_from", torch::CppFunction::makeFallthrough());
+  library.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
+}
+
 } // namespace
 
 } // namespace torch_fl::ops
