@@ -2,7 +2,7 @@
 // Batch normalisation; compiled once per instruction set.
 #include "toolkit/engine/cpu/batch_norm_kernels.h"
 
-#include "toolkit/engine/cpu/floating.h"
+#include "toolkit/engine/cpu/lanes.h"
 #include "toolkit/kernels/math.h"
 
 namespace musa_standin::engine::cpu {
@@ -14,8 +14,6 @@ using kernels::widen;
 
 // Channels that are worked on side by side where a plane is one element.
 constexpr int64_t kSide = 64;
-// Elements that are summed in single precision before double takes over.
-constexpr int64_t kRun = 4096;
 
 template <class W>
 const W* stats(const void* p) {
@@ -37,44 +35,69 @@ void add_to(void* p, int64_t i, double value) {
     stats<W>(p)[i] += static_cast<W>(value);
 }
 
-// f(offset, n) for the runs of a channel's elements.
+// f(offset) for the planes of a channel, in which its elements are neighbours.
 template <class F>
-inline void for_runs(const BatchNormJob& job, int64_t c, F&& f) {
-  for (int64_t b = 0; b < job.batch; ++b) {
-    const int64_t first = (b * job.channels + c) * job.plane;
-    for (int64_t at = 0; at < job.plane; at += kRun)
-      f(first + at, smaller(kRun, job.plane - at));
-  }
+inline void for_planes(const BatchNormJob& job, int64_t c, F&& f) {
+  for (int64_t b = 0; b < job.batch; ++b)
+    f((b * job.channels + c) * job.plane);
+}
+
+// Sums over a channel of several's and one's terms (see LaneSums).
+template <class W, size_t kSums, class Several, class One>
+void channel_sums(
+    const BatchNormJob& job,
+    int64_t c,
+    double (&total)[kSums],
+    Several&& several,
+    One&& one) {
+  using Sums = LaneSums<W, kSums>;
+  Sums sums;
+  for_planes(job, c, [&](int64_t first) {
+    for (int64_t from = 0; from < job.plane; from += Sums::kRun) {
+      const int64_t at = first + from;
+      sums.add(
+          smaller(Sums::kRun, job.plane - from),
+          [&](int64_t i, Vector<W>* v) { several(at + i, v); },
+          [&](int64_t i, W* w) { one(at + i, w); });
+      if (sums.full())
+        sums.take(total);
+    }
+  });
+  sums.take(total);
 }
 
 template <class T>
 double channel_sum(const BatchNormJob& job, int64_t c) {
-  double total = 0;
-  for_runs(job, c, [&](int64_t at, int64_t n) {
-    const T* x = static_cast<const T*>(job.in) + at;
-    Wide<T> sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; ++i)
-      sum += widen(x[i]);
-    total += static_cast<double>(sum);
-  });
-  return total;
+  using W = Wide<T>;
+  const T* x = static_cast<const T*>(job.in);
+  double total[1] = {0};
+  channel_sums<W>(
+      job,
+      c,
+      total,
+      [=](int64_t i, Vector<W>* v) { v[0] = load_lanes(x + i); },
+      [=](int64_t i, W* w) { w[0] = widen(x[i]); });
+  return total[0];
 }
 
 template <class T>
 double channel_squares(const BatchNormJob& job, int64_t c, Wide<T> mean) {
-  double total = 0;
-  for_runs(job, c, [&](int64_t at, int64_t n) {
-    const T* x = static_cast<const T*>(job.in) + at;
-    Wide<T> sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; ++i) {
-      const Wide<T> d = widen(x[i]) - mean;
-      sum += d * d;
-    }
-    total += static_cast<double>(sum);
-  });
-  return total;
+  using W = Wide<T>;
+  const T* x = static_cast<const T*>(job.in);
+  double total[1] = {0};
+  channel_sums<W>(
+      job,
+      c,
+      total,
+      [=](int64_t i, Vector<W>* v) {
+        const Vector<W> d = load_lanes(x + i) - mean;
+        v[0] = d * d;
+      },
+      [=](int64_t i, W* w) {
+        const W d = widen(x[i]) - mean;
+        w[0] = d * d;
+      });
+  return total[0];
 }
 
 // Keeps what the backward pass needs and moves the running statistics; the
@@ -115,7 +138,8 @@ Affine<W> affine(const BatchNormJob& job, int64_t c, W mean, W invstd) {
 
 template <class T>
 void apply(const BatchNormJob& job, int64_t c, Affine<Wide<T>> a) {
-  for_runs(job, c, [&](int64_t at, int64_t n) {
+  const int64_t n = job.plane;
+  for_planes(job, c, [&](int64_t at) {
     const T* x = static_cast<const T*>(job.in) + at;
     T* out = static_cast<T*>(job.out) + at;
 #pragma omp simd
@@ -249,33 +273,34 @@ template <class T>
 void backward_channel(const BatchNormJob& job, int64_t c) {
   using W = Wide<T>;
   const W mean = stats<W>(job.save_mean)[c];
-  double grad_sum = 0;
-  double product = 0;
-  for_runs(job, c, [&](int64_t at, int64_t n) {
-    const T* x = static_cast<const T*>(job.in) + at;
-    const T* grad = static_cast<const T*>(job.grad_out) + at;
-    W sum = 0;
-    W dot = 0;
-#pragma omp simd reduction(+ : sum, dot)
-    for (int64_t i = 0; i < n; ++i) {
-      sum += widen(grad[i]);
-      dot += widen(grad[i]) * (widen(x[i]) - mean);
-    }
-    grad_sum += static_cast<double>(sum);
-    product += static_cast<double>(dot);
-  });
-  const Gradient<W> g = gradient<W>(job, c, grad_sum, product);
+  const T* x = static_cast<const T*>(job.in);
+  const T* grad = static_cast<const T*>(job.grad_out);
+  double total[2] = {0, 0}; // of grad, and of grad * (x - mean)
+  channel_sums<W>(
+      job,
+      c,
+      total,
+      [=](int64_t i, Vector<W>* v) {
+        v[0] = load_lanes(grad + i);
+        v[1] = v[0] * (load_lanes(x + i) - mean);
+      },
+      [=](int64_t i, W* w) {
+        w[0] = widen(grad[i]);
+        w[1] = w[0] * (widen(x[i]) - mean);
+      });
+  const Gradient<W> g = gradient<W>(job, c, total[0], total[1]);
   if (job.out == nullptr)
     return;
-  for_runs(job, c, [&](int64_t at, int64_t n) {
-    const T* x = static_cast<const T*>(job.in) + at;
-    const T* grad = static_cast<const T*>(job.grad_out) + at;
+  const int64_t n = job.plane;
+  for_planes(job, c, [&](int64_t at) {
+    const T* values = x + at;
+    const T* grads = grad + at;
     T* out = static_cast<T*>(job.out) + at;
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i)
       out[i] = narrow<T>(
-          widen(out[i]) + (widen(grad[i]) - g.centre) * g.scale -
-          (widen(x[i]) - g.mean) * g.slope);
+          widen(out[i]) + (widen(grads[i]) - g.centre) * g.scale -
+          (widen(values[i]) - g.mean) * g.slope);
   });
 }
 

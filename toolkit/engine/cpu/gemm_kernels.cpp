@@ -3,7 +3,7 @@
 // it; compiled once per instruction set.
 #include "toolkit/engine/cpu/gemm_kernels.h"
 
-#include "toolkit/engine/cpu/floating.h"
+#include "toolkit/engine/cpu/lanes.h"
 
 namespace musa_standin::engine::cpu {
 namespace {
@@ -12,30 +12,10 @@ using kernels::narrow;
 using kernels::Wide;
 using kernels::widen;
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
-template <class T>
-struct VectorOf {
-  typedef T Type __attribute__((vector_size(kVectorBytes)));
-  // The same at any address.
-  typedef T Loose
-      __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
-};
-template <class T>
-using Vector = typename VectorOf<T>::Type;
-
 constexpr int kVectors = 2;     // of columns of a tile
 constexpr int kRows = 6;        // of a tile
 constexpr int64_t kDepth = 256; // rows of b in a packed panel
 
-template <class T>
-constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
 template <class T>
 constexpr int64_t kColumns = kVectors * kLanes<T>;
 
@@ -203,19 +183,26 @@ void dot(
   *static_cast<uint64_t*>(out) = sum;
 }
 
+template <class T>
+void widen_all(float* out, const T* in, int64_t begin, int64_t end) {
+  int64_t i = begin;
+  for (; i + kLanes<float> <= end; i += kLanes<float>)
+    store_lanes(out + i, load_lanes(in + i));
+  for (; i < end; ++i)
+    out[i] = widen(in[i]);
+}
+
+// Callers bring HALF and BFLOAT16 alone.
 void to_float(
     Dtype dtype,
     float* out,
     const void* in,
     int64_t begin,
     int64_t end) {
-  with_floating(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    const T* from = static_cast<const T*>(in);
-#pragma omp simd
-    for (int64_t i = begin; i < end; ++i)
-      out[i] = static_cast<float>(widen(from[i]));
-  });
+  if (dtype == Dtype::kHalf)
+    widen_all(out, static_cast<const kernels::Half*>(in), begin, end);
+  else
+    widen_all(out, static_cast<const kernels::Bfloat16*>(in), begin, end);
 }
 
 void round_tf32(float* out, const float* in, int64_t begin, int64_t end) {
@@ -224,8 +211,9 @@ void round_tf32(float* out, const float* in, int64_t begin, int64_t end) {
     out[i] = kernels::round_tf32(in[i]);
 }
 
-template <class T, class W>
+template <class T>
 void epilogue_rows(const GemmEpilogue& job, int64_t begin, int64_t end) {
+  using W = Wide<T>;
   const W beta = static_cast<W>(job.beta);
   const W gamma = static_cast<W>(job.gamma);
   const T* bias = static_cast<const T*>(job.bias);
@@ -234,8 +222,16 @@ void epilogue_rows(const GemmEpilogue& job, int64_t begin, int64_t end) {
     const W* product = static_cast<const W*>(job.product) + at;
     T* d = static_cast<T*>(job.d) + at;
     const T* c = job.c != nullptr ? static_cast<const T*>(job.c) + at : nullptr;
-#pragma omp simd
-    for (int64_t i = 0; i < job.n; ++i) {
+    int64_t i = 0;
+    for (; i + kLanes<W> <= job.n; i += kLanes<W>) {
+      Vector<W> value = load_lanes(product + i);
+      if (c != nullptr)
+        value += beta * load_lanes(c + i);
+      if (bias != nullptr)
+        value += gamma * load_lanes(bias + i);
+      store_lanes(d + i, value);
+    }
+    for (; i < job.n; ++i) {
       W value = product[i];
       if (c != nullptr)
         value += beta * widen(c[i]);
@@ -249,7 +245,7 @@ void epilogue_rows(const GemmEpilogue& job, int64_t begin, int64_t end) {
 void epilogue(const GemmEpilogue& job, int64_t begin, int64_t end) {
   with_floating(job.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    epilogue_rows<T, Wide<T>>(job, begin, end);
+    epilogue_rows<T>(job, begin, end);
   });
 }
 

@@ -2,7 +2,7 @@
 // Layer normalisation; compiled once per instruction set.
 #include "toolkit/engine/cpu/layer_norm_kernels.h"
 
-#include "toolkit/engine/cpu/floating.h"
+#include "toolkit/engine/cpu/lanes.h"
 #include "toolkit/kernels/math.h"
 
 namespace musa_standin::engine::cpu {
@@ -12,8 +12,7 @@ using kernels::narrow;
 using kernels::Wide;
 using kernels::widen;
 
-constexpr int64_t kSide = 64;  // columns side by side
-constexpr int64_t kRun = 4096; // elements summed in single precision
+constexpr int64_t kSide = 64; // columns side by side
 
 template <class W>
 struct Moments {
@@ -21,32 +20,81 @@ struct Moments {
   W rstd;
 };
 
+// Sums over a row of several's and one's terms (see LaneSums).
+template <class W, size_t kSums, class Several, class One>
+void row_sums(int64_t n, double (&total)[kSums], Several&& several, One&& one) {
+  using Sums = LaneSums<W, kSums>;
+  Sums sums;
+  for (int64_t at = 0; at < n; at += Sums::kRun) {
+    sums.add(
+        smaller(Sums::kRun, n - at),
+        [&](int64_t i, Vector<W>* v) { several(at + i, v); },
+        [&](int64_t i, W* w) { one(at + i, w); });
+    sums.take(total);
+  }
+}
+
 template <class T>
 Moments<Wide<T>> moments(const T* x, int64_t n, double epsilon) {
   using W = Wide<T>;
-  double total = 0;
-  for (int64_t at = 0; at < n; at += kRun) {
-    const int64_t end = smaller(at + kRun, n);
-    W sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = at; i < end; ++i)
-      sum += widen(x[i]);
-    total += static_cast<double>(sum);
-  }
-  const W mean = static_cast<W>(total / static_cast<double>(n));
-  double squares = 0;
-  for (int64_t at = 0; at < n; at += kRun) {
-    const int64_t end = smaller(at + kRun, n);
-    W sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = at; i < end; ++i) {
-      const W d = widen(x[i]) - mean;
-      sum += d * d;
-    }
-    squares += static_cast<double>(sum);
-  }
-  const double var = squares / static_cast<double>(n);
+  double total[1] = {0};
+  row_sums<W>(
+      n,
+      total,
+      [=](int64_t i, Vector<W>* v) { v[0] = load_lanes(x + i); },
+      [=](int64_t i, W* w) { w[0] = widen(x[i]); });
+  const W mean = static_cast<W>(total[0] / static_cast<double>(n));
+  double squares[1] = {0};
+  row_sums<W>(
+      n,
+      squares,
+      [=](int64_t i, Vector<W>* v) {
+        const Vector<W> d = load_lanes(x + i) - mean;
+        v[0] = d * d;
+      },
+      [=](int64_t i, W* w) {
+        const W d = widen(x[i]) - mean;
+        w[0] = d * d;
+      });
+  const double var = squares[0] / static_cast<double>(n);
   return {mean, static_cast<W>(1.0 / kernels::root_of(var + epsilon))};
+}
+
+// Of g = grad * gamma and of g * (x - mean).
+template <class T, class G>
+void gradient_sums(
+    const T* x,
+    const T* grad,
+    const G* gamma,
+    Wide<T> mean,
+    int64_t n,
+    double (&total)[2]) {
+  using W = Wide<T>;
+  if (gamma == nullptr) {
+    row_sums<W>(
+        n,
+        total,
+        [=](int64_t i, Vector<W>* v) {
+          v[0] = load_lanes(grad + i);
+          v[1] = v[0] * (load_lanes(x + i) - mean);
+        },
+        [=](int64_t i, W* w) {
+          w[0] = widen(grad[i]);
+          w[1] = w[0] * (widen(x[i]) - mean);
+        });
+    return;
+  }
+  row_sums<W>(
+      n,
+      total,
+      [=](int64_t i, Vector<W>* v) {
+        v[0] = load_lanes(grad + i) * load_lanes(gamma + i);
+        v[1] = v[0] * (load_lanes(x + i) - mean);
+      },
+      [=](int64_t i, W* w) {
+        w[0] = widen(grad[i]) * widen(gamma[i]);
+        w[1] = w[0] * (widen(x[i]) - mean);
+      });
 }
 
 template <class T, class G>
@@ -87,33 +135,12 @@ void backward_row(const LayerNormJob& job, int64_t row) {
   T* out = static_cast<T*>(job.out) + row * n;
   const W mean = static_cast<const W*>(job.mean)[row];
   const W rstd = static_cast<const W*>(job.rstd)[row];
-  double sum = 0;
-  double dot = 0;
-  for (int64_t at = 0; at < n; at += kRun) {
-    const int64_t end = smaller(at + kRun, n);
-    W part = 0;
-    W part_dot = 0;
-    if (gamma != nullptr) {
-#pragma omp simd reduction(+ : part, part_dot)
-      for (int64_t i = at; i < end; ++i) {
-        const W g = widen(grad[i]) * widen(gamma[i]);
-        part += g;
-        part_dot += g * (widen(x[i]) - mean);
-      }
-    } else {
-#pragma omp simd reduction(+ : part, part_dot)
-      for (int64_t i = at; i < end; ++i) {
-        part += widen(grad[i]);
-        part_dot += widen(grad[i]) * (widen(x[i]) - mean);
-      }
-    }
-    sum += static_cast<double>(part);
-    dot += static_cast<double>(part_dot);
-  }
+  double total[2] = {0, 0};
+  gradient_sums(x, grad, gamma, mean, n, total);
   const double count = static_cast<double>(n);
   const double wide_rstd = static_cast<double>(rstd);
-  const W centre = static_cast<W>(sum / count);
-  const W slope = static_cast<W>(dot * wide_rstd * wide_rstd / count);
+  const W centre = static_cast<W>(total[0] / count);
+  const W slope = static_cast<W>(total[1] * wide_rstd * wide_rstd / count);
   if (gamma != nullptr) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {

@@ -6,6 +6,8 @@
 #include "toolkit/kernels/math.h"
 #include "toolkit/kernels/pooling.h"
 
+#include <type_traits>
+
 namespace musa_standin::engine::cpu {
 namespace {
 
@@ -79,39 +81,103 @@ void max_at(
   }
 }
 
-// Outputs [first, last) of a row whose windows lie inside, without dilation.
+// Four outputs side by side. Written out, since which value wins is anybody's
+// guess: a branch would be missed every other time.
+constexpr int kQuad = 4;
+
+template <class W>
+struct QuadOf {
+  using Int = std::conditional_t<sizeof(W) == 4, int32_t, int64_t>;
+  typedef W Values __attribute__((vector_size(kQuad * sizeof(W))));
+  typedef Int Ints __attribute__((vector_size(kQuad * sizeof(W))));
+};
+
+// Four outputs, by the first position of their windows, which lie inside the
+// image and have no dilation.
 template <int kSize, class T>
-void max_row(
-    const Pool<T>& p,
+void max_quad(
     const T* in,
-    int64_t top,
-    int64_t first,
-    int64_t last,
-    T* out,
+    int64_t width,
+    const int64_t* corner,
+    Wide<T>* value,
     int64_t* index) {
   using W = Wide<T>;
-  const int64_t stride = p.width.stride;
-  const int64_t width = p.width.in;
-  const T* row = in + top * width - p.width.pad;
-  const int32_t base = static_cast<int32_t>(top * width - p.width.pad);
-#pragma omp simd
-  for (int64_t ow = first; ow < last; ++ow) {
-    const T* corner = row + ow * stride;
-    W best = widen(corner[0]);
-    int32_t offset = 0;
+  using Quad = QuadOf<W>;
+  using Int = typename Quad::Int;
+  typename Quad::Values best{};
+  typename Quad::Ints offset{};
 #pragma GCC unroll 3
-    for (int kh = 0; kh < kSize; ++kh) {
+  for (int kh = 0; kh < kSize; ++kh) {
 #pragma GCC unroll 3
-      for (int kw = 0; kw < kSize; ++kw) {
-        const W value = widen(corner[kh * width + kw]);
-        const bool better = wins(value, best);
-        best = better ? value : best;
-        offset = better ? static_cast<int32_t>(kh * width + kw) : offset;
+    for (int kw = 0; kw < kSize; ++kw) {
+      const int64_t at = kh * width + kw;
+      const typename Quad::Values v = {
+          widen(in[corner[0] + at]),
+          widen(in[corner[1] + at]),
+          widen(in[corner[2] + at]),
+          widen(in[corner[3] + at])};
+      if (kh == 0 && kw == 0) {
+        best = v;
+        continue;
+      }
+      const typename Quad::Ints better = (v > best) | (v != v);
+      const typename Quad::Ints here =
+          static_cast<Int>(at) - typename Quad::Ints{};
+      best = better ? v : best;
+      offset = better ? here : offset;
+    }
+  }
+  for (int i = 0; i < kQuad; ++i) {
+    value[i] = best[i];
+    index[i] = corner[i] + offset[i];
+  }
+}
+
+// Outputs of rows [top, bottom) and columns [left, right): their windows lie
+// inside the image.
+struct Inside {
+  int64_t top;
+  int64_t bottom;
+  int64_t left;
+  int64_t right;
+};
+
+template <int kSize, class T>
+void max_inside(
+    const Pool<T>& p,
+    const T* in,
+    const Inside& r,
+    T* out,
+    int64_t* index) {
+  const int64_t total = (r.bottom - r.top) * (r.right - r.left);
+  int64_t oh = r.top;
+  int64_t ow = r.left;
+  for (int64_t done = 0; done < total; done += kQuad) {
+    const auto lanes = static_cast<int>(smaller(kQuad, total - done));
+    int64_t corner[kQuad];
+    int64_t to[kQuad];
+    for (int i = 0; i < kQuad; ++i) {
+      to[i] = oh * p.width.out + ow;
+      corner[i] = (oh * p.height.stride - p.height.pad) * p.width.in +
+          ow * p.width.stride - p.width.pad;
+      // Lanes beyond the last output repeat it.
+      if (i + 1 < lanes && ++ow == r.right) {
+        ow = r.left;
+        ++oh;
       }
     }
-    out[ow] = narrow<T>(best);
-    if (index != nullptr)
-      index[ow] = base + static_cast<int32_t>(ow * stride) + offset;
+    if (++ow == r.right) {
+      ow = r.left;
+      ++oh;
+    }
+    Wide<T> value[kQuad];
+    int64_t at[kQuad];
+    max_quad<kSize>(in, p.width.in, corner, value, at);
+    for (int i = 0; i < lanes; ++i) {
+      out[to[i]] = narrow<T>(value[i]);
+      if (index != nullptr)
+        index[to[i]] = at[i];
+    }
   }
 }
 
@@ -132,25 +198,25 @@ void max_plane(const Pool<T>& p, int64_t plane, int64_t* indices) {
   T* out = p.out + plane * p.out_plane;
   int64_t* index = indices != nullptr ? indices + plane * p.out_plane : nullptr;
   const int size = fast_size(p);
-  int64_t first = p.width.out;
-  int64_t last = p.width.out;
-  if (size != 0)
-    kernels::pool_interior(p.width, first, last);
+  Inside inside{p.height.out, p.height.out, p.width.out, p.width.out};
+  if (size != 0) {
+    kernels::pool_interior(p.height, inside.top, inside.bottom);
+    kernels::pool_interior(p.width, inside.left, inside.right);
+    size == 2 ? max_inside<2>(p, in, inside, out, index)
+              : max_inside<3>(p, in, inside, out, index);
+  }
   const int64_t row_elements = p.width.out * p.depth;
   for (int64_t oh = 0; oh < p.height.out; ++oh) {
     const PoolWindow rows = pool_window(p.height, oh);
-    const bool inside = size != 0 && rows.end - rows.begin == size;
-    const int64_t edge = inside ? first : p.width.out;
-    for (int64_t ow = 0; ow < edge; ++ow)
-      max_at(p, in, rows, ow, out, index);
-    if (inside) {
-      size == 2 ? max_row<2>(p, in, rows.begin, first, last, out, index)
-                : max_row<3>(p, in, rows.begin, first, last, out, index);
-      for (int64_t ow = last; ow < p.width.out; ++ow)
-        max_at(p, in, rows, ow, out, index);
+    const bool done = oh >= inside.top && oh < inside.bottom;
+    T* to = out + oh * row_elements;
+    int64_t* at = index != nullptr ? index + oh * row_elements : nullptr;
+    for (int64_t ow = 0; ow < p.width.out; ++ow) {
+      if (done && ow == inside.left && inside.left < inside.right)
+        ow = inside.right;
+      if (ow < p.width.out)
+        max_at(p, in, rows, ow, to, at);
     }
-    out += row_elements;
-    index = index != nullptr ? index + row_elements : nullptr;
   }
 }
 
