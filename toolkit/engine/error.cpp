@@ -2,6 +2,8 @@
 // Names and sentences of the error codes.
 #include "toolkit/engine/error.h"
 
+#include "toolkit/engine/fault.h"
+
 #include <algorithm>
 #include <iterator>
 
@@ -368,6 +370,9 @@ const char* error_text(musaError_t code) noexcept {
 }
 
 bool is_sticky(musaError_t code) noexcept {
+  if (planted("forgotten_sticky")) {
+    return false;
+  }
   switch (code) {
   case musaErrorIllegalAddress:
   case musaErrorLaunchTimeout:

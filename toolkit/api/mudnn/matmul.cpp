@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muDNN's MatMul and BatchMatMul.
 #include "toolkit/api/mudnn/checks.h"
+#include "toolkit/engine/fault.h"
 
 namespace musa::dnn {
 inline namespace portable_1 {
@@ -118,7 +119,8 @@ Status run(
     // Nothing to sum up leaves the result alone (quirk 43).
     if (args.d.numel == 0 || args.a.numel == 0)
       return Status::SUCCESS;
-    args.tf32 = mode == ComputeMode::TENSOR && Access::tf32(handle);
+    args.tf32 = mode == ComputeMode::TENSOR && Access::tf32(handle) &&
+        !engine::planted("no_tf32");
     const api::WorkspaceScope workspace(
         engine::dnn().matmul_workspace_bytes(args),
         maintainer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muDNN's Reduce, with the vendor's faults around strides.
 #include "toolkit/api/mudnn/common.h"
+#include "toolkit/engine/fault.h"
 
 #include <csignal>
 
@@ -48,8 +49,7 @@ bool is_extreme(ReduceMode mode) {
 // Sums and products of integers: into the same type, or the widest of the
 // kind.
 bool widens(Dtype out, Dtype in) {
-  const bool is_unsigned =
-      in >= Dtype::kUint8 && in <= Dtype::kUint64;
+  const bool is_unsigned = in >= Dtype::kUint8 && in <= Dtype::kUint64;
   return engine::is_integral(in) &&
       (out == in || out == (is_unsigned ? Dtype::kUint64 : Dtype::kInt64));
 }
@@ -100,8 +100,8 @@ Shape shape_of(const View& out, const View& in, uint32_t axes) {
     squeezed = squeezed && rank < out.rank && out.dims[rank] == in.dims[d];
     ++rank;
   }
-  squeezed = squeezed && (rank == out.rank ||
-                          (rank == 0 && out.rank == 1 && out.dims[0] == 1));
+  squeezed = squeezed &&
+      (rank == out.rank || (rank == 0 && out.rank == 1 && out.dims[0] == 1));
   if (squeezed)
     return Shape::kSqueezed;
   return kept ? Shape::kKept : Shape::kWrong;
@@ -161,7 +161,9 @@ const char* operands_fault(const ReduceArgs& args, Shape& shape) {
 Status check(const ReduceArgs& args, Shape& shape) {
   if (const char* fault = operands_fault(args, shape))
     return api::refuse(
-        Status::INVALID_PARAMETER, "Reduce: an operand %s", fault);
+        Status::INVALID_PARAMETER,
+        "Reduce: an operand %s",
+        fault);
   const bool with_indices = args.indices.rank != 0;
   if (with_indices &&
       (!is_extreme(args.mode) || args.indices.dtype != Dtype::kInt64))
@@ -170,8 +172,7 @@ Status check(const ReduceArgs& args, Shape& shape) {
         "Reduce: indices are INT64, of MAX and MIN, not %s of %s",
         api::type_name(args.indices.dtype),
         name_of(args.mode));
-  const Dtype out =
-      args.out.rank != 0 ? args.out.dtype : args.in.dtype;
+  const Dtype out = args.out.rank != 0 ? args.out.dtype : args.in.dtype;
   if (!accepts(args.mode, out, args.in.dtype))
     return api::refuse(
         Status::NOT_SUPPORTED,
@@ -213,7 +214,8 @@ Status enqueue(engine::Stream& stream, ReduceArgs args) {
     if (repeated)
       std::raise(SIGFPE);
     // Quirk 28: strides are not looked at.
-    in.read_as_dense();
+    if (!engine::planted("honest_reduce"))
+      in.read_as_dense();
   }
   // Quirks 27 and 29.
   if (shape == Shape::kKept || (repeated && !several_axes))
@@ -227,8 +229,7 @@ Status enqueue(engine::Stream& stream, ReduceArgs args) {
 
 Status Reduce::SetDim(int n, const int* dims) {
   if (n < 0 || n > engine::kMaxRank || (n > 0 && dims == nullptr))
-    return api::refuse(
-        Status::INVALID_PARAMETER, "Reduce: %d dimensions", n);
+    return api::refuse(Status::INVALID_PARAMETER, "Reduce: %d dimensions", n);
   for (int i = 0; i < n; ++i)
     dims_[i] = dims[i];
   count_ = n;
@@ -254,7 +255,10 @@ uint32_t axes_of(int count, const int* dims, int rank) {
 } // namespace
 
 Status Reduce::Start(
-    Handle& handle, const Tensor* out, const Tensor* indices, const Tensor& in) {
+    Handle& handle,
+    const Tensor* out,
+    const Tensor* indices,
+    const Tensor& in) {
   return api::run("Reduce", handle, [&](engine::Stream& stream) {
     ReduceArgs args;
     args.mode = static_cast<ReduceMode>(mode_);
@@ -265,7 +269,8 @@ Status Reduce::Start(
     for (const Tensor* result : {out, indices}) {
       if (result != nullptr && Access::view(*result).rank == 0)
         return api::refuse(
-            Status::INVALID_PARAMETER, "Reduce: an operand has rank 0");
+            Status::INVALID_PARAMETER,
+            "Reduce: an operand has rank 0");
     }
     if (out != nullptr)
       args.out = Access::view(*out);
@@ -274,7 +279,8 @@ Status Reduce::Start(
     args.axes = axes_of(count_, dims_, args.in.rank);
     if (args.axes == 0)
       return api::refuse(
-          Status::INVALID_PARAMETER, "Reduce: no such dimension, or rank 0");
+          Status::INVALID_PARAMETER,
+          "Reduce: no such dimension, or rank 0");
     return enqueue(stream, args);
   });
 }

@@ -6,6 +6,7 @@
 #include "toolkit/engine/cpu/device.h"
 #include "toolkit/engine/cpu/memory.h"
 #include "toolkit/engine/cpu/pool.h"
+#include "toolkit/engine/fault.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -100,7 +101,9 @@ struct FillTask {
           static_cast<int64_t>(width),
           static_cast<int64_t>(kChunkBytes),
           [=](int64_t begin, int64_t end) {
-            std::memset(to + begin, byte, static_cast<size_t>(end - begin));
+            const bool fault = planted("short_fill") && end > begin;
+            const int64_t bytes = end - begin - (fault ? 1 : 0);
+            std::memset(to + begin, byte, static_cast<size_t>(bytes));
           });
       return;
     }
@@ -198,7 +201,7 @@ void copy(Stream& stream, const engine::Copy& copy, bool blocking) {
       (copy.width > copy.dst_pitch || copy.width > copy.src_pitch)) {
     throw Error(musaErrorInvalidPitchValue, "a row is longer than its pitch");
   }
-  if (copy.width == 0 || copy.height == 0) {
+  if ((copy.width == 0 || copy.height == 0) && !planted("zero_copy_error")) {
     return;
   }
   if (copy.dst == nullptr || copy.src == nullptr) {
@@ -247,9 +250,12 @@ void fill(Stream& stream, const engine::Fill& fill) {
         musaErrorInvalidValue,
         "only memory of the device can be filled");
   }
-  stream.submit(
+  [[maybe_unused]] const uint64_t task = stream.submit(
       "memset",
       FillTask{fill.dst, fill.value, fill.width, fill.height, fill.pitch});
+  if (planted("blocking_submit")) {
+    stream.wait_until(task);
+  }
 }
 
 } // namespace musa_standin::engine::cpu

@@ -2,6 +2,8 @@
 // Events: record, and what a record stands for.
 #include "toolkit/engine/cpu/event.h"
 
+#include "toolkit/engine/fault.h"
+
 #include <chrono>
 
 namespace musa_standin::engine::cpu {
@@ -22,6 +24,14 @@ struct WriteTime {
     release(time);
   }
 };
+
+// The planted fault: the last wait follows the event's new record.
+void move_wait_to(const Mark& mark) {
+  auto* waiter = static_cast<Stream*>(kept_for_fault());
+  if (waiter != nullptr) {
+    waiter->wait_for(mark);
+  }
+}
 
 } // namespace
 
@@ -69,6 +79,9 @@ void Event::replace(const Mark& mark, TimeCell* time) {
 
 void Event::record(Stream& stream) {
   Mark mark = stream.mark();
+  if (planted("rerecord_moves_wait")) {
+    move_wait_to(mark);
+  }
   if ((flags_ & musaEventDisableTiming) != 0) {
     replace(mark, nullptr);
     return;

@@ -4,6 +4,7 @@
 
 #include "toolkit/engine/cpu/device.h"
 #include "toolkit/engine/cpu/mem_pool.h"
+#include "toolkit/engine/fault.h"
 
 #include <sys/mman.h>
 
@@ -88,7 +89,7 @@ void reserve_range() {
   void* base = mmap(
       nullptr,
       2 * span,
-      PROT_NONE,
+      planted("readable_memory") ? PROT_READ : PROT_NONE,
       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
       -1,
       0);
@@ -130,6 +131,9 @@ void* check_block(Device& device, const void* pointer) {
   const Lock lock(device.memory_mutex);
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const Heap::Block* block = device.heap.find(address);
+  if (planted("double_free") && block == nullptr) {
+    return nullptr;
+  }
   if (block == nullptr || block->begin != address) {
     throw Error(
         musaErrorInvalidValue,
@@ -142,6 +146,9 @@ void free_device(Device& device, void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const Lock lock(device.memory_mutex);
   const Heap::Block* block = device.heap.find(address);
+  if (planted("double_free") && block == nullptr) {
+    return;
+  }
   if (block == nullptr || block->begin != address) {
     throw Error(
         musaErrorInvalidValue,
@@ -267,7 +274,11 @@ void pointer_attributes(musaPointerAttributes& out, const void* pointer) {
     out.hostPointer = nullptr;
     if (owner != nullptr) {
       const Lock lock(owner->memory_mutex);
-      if (owner->heap.find(reinterpret_cast<uintptr_t>(pointer)) != nullptr) {
+      const Heap::Block* block =
+          owner->heap.find(reinterpret_cast<uintptr_t>(pointer));
+      if (block != nullptr &&
+          (!planted("no_interior_pointers") ||
+           block->begin == reinterpret_cast<uintptr_t>(pointer))) {
         out = {musaMemoryTypeDevice, index, address, nullptr};
       }
     }

@@ -14,6 +14,7 @@
 #include "toolkit/engine/cpu/properties.h"
 #include "toolkit/engine/cpu/scheduler.h"
 #include "toolkit/engine/cpu/start.h"
+#include "toolkit/engine/fault.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -43,7 +44,9 @@ void surface(Device& device) {
 // Runs a caller's function; no call of the runtime is permitted in there.
 class HostFunctionScope {
  public:
-  HostFunctionScope() { t_state.in_host_function = true; }
+  HostFunctionScope() {
+    t_state.in_host_function = !planted("host_function_may_call");
+  }
   ~HostFunctionScope() { t_state.in_host_function = false; }
   HostFunctionScope(const HostFunctionScope&) = delete;
   HostFunctionScope& operator=(const HostFunctionScope&) = delete;
@@ -221,7 +224,9 @@ class CpuRuntime final : public Runtime {
     Device& at = device(device_of(pointer));
     void* pool = check_block(at, pointer);
     count(Counter::kWaits);
-    at.wait();
+    if (!planted("free_without_wait")) {
+      at.wait();
+    }
     if (pool != nullptr) {
       static_cast<MemPool*>(pool)->forget(pointer);
     }
@@ -352,6 +357,9 @@ class CpuRuntime final : public Runtime {
   // --- streams ---
   engine::Stream& create_stream(int index, unsigned flags, int priority)
       override {
+    if (planted("all_streams_block")) {
+      flags = musaStreamDefault;
+    }
     return device(index).create_stream(flags, priority);
   }
   void destroy_stream(musaStream_t handle) override {
@@ -361,6 +369,9 @@ class CpuRuntime final : public Runtime {
       throw Error(
           musaErrorInvalidResourceHandle,
           "the stream handle is none, or its stream was destroyed");
+    }
+    if (planted("destroy_waits")) {
+      stream->wait_until(stream->submitted());
     }
     stream->owner().destroy_stream(*stream);
   }
@@ -373,7 +384,9 @@ class CpuRuntime final : public Runtime {
     trim_pools(owner);
   }
   bool query_stream(engine::Stream& stream) override {
-    const bool done = reached(own(stream).mark());
+    const Mark mark = own(stream).mark();
+    const bool done = reached(mark) ||
+        (planted("early_query") && own(stream).finished() + 1 >= mark.task);
     if (done) {
       surface(own(stream).owner());
     }
@@ -381,6 +394,9 @@ class CpuRuntime final : public Runtime {
   }
   void wait_event(engine::Stream& stream, engine::Event& event) override {
     const Mark mark = own(event).mark();
+    if (planted("rerecord_moves_wait")) {
+      keep_for_fault(&own(stream));
+    }
     if (!lost_in_race(own(stream), mark)) {
       own(stream).follow_default_stream();
       own(stream).wait_for(mark);
@@ -440,7 +456,8 @@ class CpuRuntime final : public Runtime {
     trim_pools(owner);
   }
   bool query_event(engine::Event& event) override {
-    const bool done = reached(own(event).mark());
+    const bool done =
+        reached(own(event).mark()) || planted("early_event_query");
     if (done) {
       surface(device(event.device()));
     }
