@@ -41,6 +41,12 @@ MUSA_KERNEL_FN double times(double a, double b) {
   return a * b;
 }
 
+// Is near_mod not to be used? Zero and infinities it can take.
+MUSA_KERNEL_FN bool far_quotient(float a, float b) {
+  const float q = absolute(a / b);
+  return (q >= kNearQuotient) & (q < kInfinity);
+}
+
 // A division by zero gives 0: devices do not trap.
 MUSA_KERNEL_FN int64_t truncated_div(int64_t a, int64_t b) {
   if (b == 0)
@@ -74,25 +80,31 @@ template <class T>
 MUSA_KERNEL_FN T truncated_mod(T a, T b) {
   return mod_of(a, b);
 }
-// Python's: the remainder comes off before the division, which is then exact
-// up to rounding.
+// Python's: the remainder m comes off before the division, which is then
+// exact up to rounding.
+template <class T>
+MUSA_KERNEL_FN T floor_div_from(T a, T b, T m) {
+  const bool wraps = (m != T(0)) & ((b < T(0)) != (m < T(0)));
+  T q = (a - m) / b;
+  q = wraps ? q - T(1) : q;
+  T f = floor_of(q);
+  f = q - f > T(0.5) ? f + T(1) : f;
+  const T zero = T(0) * (a / b); // with the quotient's sign
+  const T y = q == T(0) ? zero : f;
+  return b == T(0) ? a / b : y;
+}
+template <class T>
+MUSA_KERNEL_FN T floor_mod_from(T b, T m) {
+  const bool wraps = (m != T(0)) & ((b < T(0)) != (m < T(0)));
+  return wraps ? m + b : m;
+}
 template <class T>
 MUSA_KERNEL_FN T floor_div(T a, T b) {
-  if (b == T(0))
-    return a / b;
-  const T m = mod_of(a, b);
-  T q = (a - m) / b;
-  if (m != T(0) && (b < T(0)) != (m < T(0)))
-    q -= T(1);
-  if (q == T(0))
-    return T(0) * (a / b); // a zero with the quotient's sign
-  const T f = floor_of(q);
-  return q - f > T(0.5) ? f + T(1) : f;
+  return floor_div_from(a, b, mod_of(a, b));
 }
 template <class T>
 MUSA_KERNEL_FN T floor_mod(T a, T b) {
-  const T m = mod_of(a, b);
-  return m != T(0) && (b < T(0)) != (m < T(0)) ? m + b : m;
+  return floor_mod_from(b, mod_of(a, b));
 }
 
 MUSA_KERNEL_FN int64_t power(int64_t a, int64_t b) {
@@ -117,11 +129,11 @@ MUSA_KERNEL_FN T power(T a, T b) {
 // A NaN on either side wins.
 template <class T>
 MUSA_KERNEL_FN T larger(T a, T b) {
-  return a > b || is_nan(a) ? a : b;
+  return choose((a > b) | is_nan(a), a, b);
 }
 template <class T>
 MUSA_KERNEL_FN T smaller(T a, T b) {
-  return a < b || is_nan(a) ? a : b;
+  return choose((a < b) | is_nan(a), a, b);
 }
 
 // A NaN stays; of crossed bounds the upper one wins.

@@ -44,6 +44,12 @@ MUSA_BINARY_FUNCTOR(BinaryPow, power(a, b));
 MUSA_BINARY_FUNCTOR(BinarySquaredDiff, times(minus(a, b), minus(a, b)));
 MUSA_BINARY_FUNCTOR(BinaryPrelu, a > T(0) ? a : a * b);
 
+// Of float, for quotients below kNearQuotient.
+MUSA_BINARY_FUNCTOR(NearFloorDiv, floor_div_from(a, b, near_mod(a, b)));
+MUSA_BINARY_FUNCTOR(NearFloorMod, floor_mod_from(b, near_mod(a, b)));
+MUSA_BINARY_FUNCTOR(NearTruncMod, near_mod(a, b));
+MUSA_BINARY_TEST(FarQuotient, far_quotient(a, b));
+
 // Gradients: (gradient, output)…
 MUSA_BINARY_FUNCTOR(BinarySigmoidBw, a * (T(1) - b) * b);
 MUSA_BINARY_FUNCTOR(BinaryTanhBw, a * (T(1) - b * b));

@@ -21,6 +21,23 @@ MUSA_KERNEL_FN float mul_add(float a, float b, float c) {
 #endif
 }
 
+// The conditional operator without a branch, which the compiler might make of
+// a chain of them.
+MUSA_KERNEL_FN float choose(bool first, float a, float b) {
+  const uint32_t mask = 0U - static_cast<uint32_t>(first);
+  return bits_as<float>(
+      (bits_as<uint32_t>(a) & mask) | (bits_as<uint32_t>(b) & ~mask));
+}
+MUSA_KERNEL_FN double choose(bool first, double a, double b) {
+  const uint64_t mask = 0U - static_cast<uint64_t>(first);
+  return bits_as<double>(
+      (bits_as<uint64_t>(a) & mask) | (bits_as<uint64_t>(b) & ~mask));
+}
+MUSA_KERNEL_FN int64_t choose(bool first, int64_t a, int64_t b) {
+  const int64_t mask = -static_cast<int64_t>(first);
+  return (a & mask) | (b & ~mask);
+}
+
 MUSA_KERNEL_FN float absolute(float x) {
   return __builtin_fabsf(x);
 }
@@ -126,9 +143,8 @@ MUSA_KERNEL_FN float log_tail(float f) {
 
 // The values of a logarithm outside (0, inf).
 MUSA_KERNEL_FN float log_edges(float x, float y) {
-  y = x == 0.0F ? -kInfinity : y;
-  y = x < 0.0F ? kNan : y;
-  return is_nan(x) || x == kInfinity ? x : y;
+  const float edge = choose(x == 0.0F, -kInfinity, choose(x < 0.0F, kNan, x));
+  return choose((x > 0.0F) & (x < kInfinity), y, edge);
 }
 
 MUSA_KERNEL_FN float log(float x) {
@@ -161,10 +177,11 @@ MUSA_KERNEL_FN float log1p(float x) {
   // What the addition lost, relative to u.
   const float lost =
       absolute(x) < 1.0F ? x - (u - 1.0F) : 1.0F - (u - x);
-  const float y = log(u) + lost / u;
-  const bool plain = x == kInfinity || x <= -1.0F || is_nan(x);
-  const float edge = x == -1.0F ? -kInfinity : (x < -1.0F ? kNan : x);
-  return plain ? edge : (absolute(x) < 0x1p-24F ? x : y);
+  const float correction = lost / u;
+  // Nothing to correct where u is 0 or not finite.
+  const bool plain = (u > 0.0F) & (u < kInfinity);
+  const float y = log(u) + (plain ? correction : 0.0F);
+  return x == 0.0F ? x : y;
 }
 
 MUSA_KERNEL_FN float tanh(float x) {
@@ -318,26 +335,74 @@ MUSA_KERNEL_FN float mod_of(float x, float y) {
 MUSA_KERNEL_FN double mod_of(double x, double y) {
   return __builtin_fmod(x, y);
 }
+// The same for quotients up to 2^28, where the product below is exact.
+constexpr float kNearQuotient = 0x1p28F;
+MUSA_KERNEL_FN float near_mod(float x, float y) {
+  const double a = static_cast<double>(absolute(x));
+  const double b = static_cast<double>(absolute(y));
+  const double q = __builtin_trunc(a / b);
+  double r = a - q * b;
+  r = r < 0.0 ? r + b : r;
+  r = r >= b ? r - b : r;
+  const float m = absolute(y) == kInfinity ? absolute(x)
+                                           : static_cast<float>(r);
+  return __builtin_copysignf(absolute(x) == kInfinity ? kNan : m, x);
+}
 MUSA_KERNEL_FN float pow_of(float x, float y) {
   return __builtin_powf(x, y);
 }
 MUSA_KERNEL_FN double pow_of(double x, double y) {
   return __builtin_pow(x, y);
 }
+// For |x| ≤ kTrigLimit, as sine and cosine.
 MUSA_KERNEL_FN float tan_of(float x) {
-  return __builtin_tanf(x);
+  const Quadrant k = reduce_half_pi(x);
+  return sin_or_cos(k.q, k.r) / sin_or_cos(k.q + 1, k.r);
 }
 MUSA_KERNEL_FN double tan_of(double x) {
   return __builtin_tan(x);
 }
 MUSA_KERNEL_FN float acos_of(float x) {
-  return __builtin_acosf(x);
+  const float a = absolute(x);
+  const bool outer = a > 0.5F;
+  // acos a = 2 asin(sqrt((1 - a) / 2)) beyond 1/2.
+  const float z = outer ? 0.5F - 0.5F * a : a * a;
+  const float y = outer ? root_of(z) : a;
+  float p = 3.757815808e-02F;
+  p = mul_add(p, z, 1.439380553e-02F);
+  p = mul_add(p, z, 3.181982040e-02F);
+  p = mul_add(p, z, 4.451547191e-02F);
+  p = mul_add(p, z, 7.500512153e-02F);
+  p = mul_add(p, z, 1.666665971e-01F);
+  const float asin = mul_add(p * z, y, y);
+  const float twice = 2.0F * asin;
+  const float far = x < 0.0F ? (3.14159274F - twice) - 8.74227766e-8F : twice;
+  const float near =
+      1.57079637F - (__builtin_copysignf(asin, x) + 4.37113883e-8F);
+  return outer ? far : near;
 }
 MUSA_KERNEL_FN double acos_of(double x) {
   return __builtin_acos(x);
 }
 MUSA_KERNEL_FN float atan_of(float x) {
-  return __builtin_atanf(x);
+  const float a = absolute(x);
+  const bool outer = a > 1.0F;
+  const float y = outer ? 1.0F / a : a;
+  const float z = y * y;
+  float p = -7.112931344e-04F;
+  p = mul_add(p, z, 4.999252502e-03F);
+  p = mul_add(p, z, -1.647130400e-02F);
+  p = mul_add(p, z, 3.470445052e-02F);
+  p = mul_add(p, z, -5.470431596e-02F);
+  p = mul_add(p, z, 7.269375026e-02F);
+  p = mul_add(p, z, -8.988788724e-02F);
+  p = mul_add(p, z, 1.109520197e-01F);
+  p = mul_add(p, z, -1.428425014e-01F);
+  p = mul_add(p, z, 1.999993175e-01F);
+  p = mul_add(p, z, -3.333333135e-01F);
+  const float inner = mul_add(p * z, y, y);
+  const float far = 1.57079637F - (inner + 4.37113883e-8F);
+  return __builtin_copysignf(outer ? far : inner, x);
 }
 MUSA_KERNEL_FN double atan_of(double x) {
   return __builtin_atan(x);

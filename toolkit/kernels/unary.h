@@ -77,16 +77,27 @@ MUSA_UNARY_FUNCTOR(
 MUSA_UNARY_FUNCTOR(
     UnaryHardSigmoid, clip(x * alpha + beta, T(0), T(1)));
 MUSA_UNARY_FUNCTOR(UnaryLeakyRelu, x < T(0) ? x * alpha : x);
-MUSA_UNARY_FUNCTOR(UnaryElu, x > T(0) ? x : alpha * expm1(x));
+MUSA_UNARY_FUNCTOR(UnaryElu, choose(x > T(0), x, alpha * expm1(x)));
 MUSA_UNARY_FUNCTOR(
     UnarySoftplus,
-    x * alpha > beta ? x : log1p(exp(x * alpha)) / alpha);
+    choose(x * alpha > beta, x, log1p(exp(x * alpha)) / alpha));
 MUSA_UNARY_FUNCTOR(UnaryClip, clip(x, alpha, beta));
 MUSA_UNARY_FUNCTOR(
     UnaryGelu, x * T(0.5) * (T(1) + erf(x * T(0.70710678118654752))));
 MUSA_UNARY_FUNCTOR(
     UnaryGeluTanh, x * T(0.5) * (T(1) + tanh(gelu_inner(x))));
 MUSA_UNARY_FUNCTOR(UnaryIdentity, x);
+
+// Of float, for quotients below kNearQuotient.
+MUSA_UNARY_FUNCTOR(NearFloorDiv, floor_div_from(x, alpha, near_mod(x, alpha)));
+MUSA_UNARY_FUNCTOR(
+    NearFloorDivBy, floor_div_from(alpha, x, near_mod(alpha, x)));
+MUSA_UNARY_FUNCTOR(NearFloorMod, floor_mod_from(alpha, near_mod(x, alpha)));
+MUSA_UNARY_FUNCTOR(NearTruncMod, near_mod(x, alpha));
+// Which elements those are not for.
+MUSA_UNARY_TEST(FarQuotient, far_quotient(x, alpha));
+MUSA_UNARY_TEST(FarQuotientBy, far_quotient(alpha, x));
+MUSA_UNARY_TEST(FarAngle, !(absolute(x) <= T(kTrigLimit)));
 
 MUSA_UNARY_TEST(UnaryEq, x == alpha);
 MUSA_UNARY_TEST(UnaryNe, x != alpha);

@@ -30,6 +30,28 @@ void map(void* out, const void* const* in, int64_t n, const Params& params) {
     o[i] = Op::template of<T>(a[i], b[i], alpha);
 }
 
+// Near is vectorised but not for all quotients.
+template <class Near, class Op>
+void map_near(
+    void* out, const void* const* in, int64_t n, const Params& params) {
+  constexpr int64_t kPiece = 512;
+  const float* a = static_cast<const float*>(in[0]);
+  const float* b = static_cast<const float*>(in[1]);
+  for (int64_t at = 0; at < n; at += kPiece) {
+    const int64_t count = n - at < kPiece ? n - at : kPiece;
+    int far = 0;
+    for (int64_t i = 0; i < count; ++i)
+      far |= kernels::FarQuotient::of(a[at + i], b[at + i], 0.0F);
+    const void* from[] = {a + at, b + at};
+    float* to = static_cast<float*>(out) + at;
+    if (far == 0) {
+      map<Near, float, float>(to, from, count, params);
+    } else {
+      map<Op, float, float>(to, from, count, params);
+    }
+  }
+}
+
 template <class Op, class T>
 void map_three(
     void* out, const void* const* in, int64_t n, const Params& params) {
@@ -97,6 +119,9 @@ struct Builder {
     number<BinaryTruncDiv>(M::kTruncDiv);
     number<BinaryFloorMod>(M::kFloorMod);
     number<BinaryTruncMod>(M::kTruncMod);
+    put(kF32, M::kFloorDiv, map_near<NearFloorDiv, BinaryFloorDiv>);
+    put(kF32, M::kFloorMod, map_near<NearFloorMod, BinaryFloorMod>);
+    put(kF32, M::kTruncMod, map_near<NearTruncMod, BinaryTruncMod>);
     real<BinaryDivNoNan>(M::kDivNoNan);
     real<BinaryPow>(M::kPow);
     number<BinarySquaredDiff>(M::kSquaredDiff);

@@ -4,6 +4,15 @@
 
 #include "toolkit/kernels/convert.h"
 
+#if defined(__F16C__)
+// gcc 12 sees an uninitialised register in its own header (bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
 namespace musa_standin::engine::cpu {
 namespace {
 
@@ -42,6 +51,44 @@ void store(void* to, const void* block, int64_t n, int64_t stride) {
       o[i * stride] = Narrow<E, C>::of(x[i]);
   }
 }
+
+#if defined(__F16C__)
+// Eight at a time by the processor's own conversion.
+template <>
+void load<float, Half>(
+    void* block, const void* from, int64_t n, int64_t stride) {
+  float* to = static_cast<float*>(block);
+  const Half* x = static_cast<const Half*>(from);
+  int64_t i = 0;
+  if (stride == 1) {
+    for (; i + 8 <= n; i += 8)
+      _mm256_storeu_ps(
+          to + i,
+          _mm256_cvtph_ps(
+              _mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
+  }
+  for (; i < n; ++i)
+    to[i] = kernels::to_float(x[i * stride]);
+}
+
+template <>
+void store<float, Half>(
+    void* to, const void* block, int64_t n, int64_t stride) {
+  Half* o = static_cast<Half*>(to);
+  const float* x = static_cast<const float*>(block);
+  int64_t i = 0;
+  if (stride == 1) {
+    for (; i + 8 <= n; i += 8)
+      _mm_storeu_si128(
+          reinterpret_cast<__m128i*>(o + i),
+          _mm256_cvtps_ph(
+              _mm256_loadu_ps(x + i),
+              _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+  for (; i < n; ++i)
+    o[i * stride] = kernels::to_half(x[i]);
+}
+#endif
 
 // In the order of Dtype.
 template <class C>

@@ -171,6 +171,15 @@ struct Cursor {
     }
   }
 
+  void skip(const ElementLoop& loop, const ElementNest& nest, int64_t n) {
+    const int64_t inner = nest.dims[nest.rank - 1];
+    for (at += n; at >= inner;) {
+      const int64_t rest = at - inner;
+      next_row(loop, nest);
+      at = rest;
+    }
+  }
+
   void next_row(const ElementLoop& loop, const ElementNest& nest) {
     at = 0;
     for (int d = nest.rank - 2; d >= 0; --d) {
@@ -240,45 +249,123 @@ struct RowRunner {
 };
 
 // Rows too short to be worth a call of the loop: a block takes many.
-struct ShortRows {
-  const ElementLoop& loop;
-  const ElementNest& nest;
+class ShortRows {
+ public:
+  ShortRows(
+      const ElementLoop& loop, const ElementNest& nest, Blocks& blocks) :
+      loop_(loop), nest_(nest), blocks_(blocks), step_(kBlock) {
+    for (int i = 0; i < loop.operands; ++i) {
+      dense_[i] = is_dense(i);
+      period_[i] = dense_[i] || i == 0 ? 0 : period(i);
+      // A period is a product of the innermost extents: the shorter ones
+      // divide the longest.
+      if (period_[i] != 0)
+        step_ = std::min(step_, kBlock - kBlock % period_[i]);
+    }
+  }
 
-  // Calls f(block offset, row address, n) for the rows of `count` elements.
+  void run(int64_t begin, int64_t end) {
+    Cursor cursor(loop_, nest_, begin);
+    for (int64_t at = begin; at < end; at += step_) {
+      const int64_t n = std::min(step_, end - at);
+      const void* in[kMaxOperands - 1];
+      for (int i = 1; i < loop_.operands; ++i)
+        in[i - 1] = fetch(i, cursor, at, n, at == begin);
+      char* to = loop_.address[0] + at * loop_.bytes[0];
+      const bool in_place = dense_[0] && (loop_.direct & 1U) != 0;
+      loop_.map(in_place ? to : blocks_.data[0], in, n, loop_.params);
+      put(cursor, to, n);
+    }
+  }
+
+ private:
+  // Row-major in the order of the nest?
+  bool is_dense(int operand) const {
+    int64_t expected = 1;
+    for (int d = nest_.rank - 1; d >= 0; --d) {
+      if (nest_.strides[operand][d] != expected)
+        return false;
+      expected *= nest_.dims[d];
+    }
+    return true;
+  }
+
+  // Elements after which the operand repeats, if they fit a block; else 0.
+  int64_t period(int operand) const {
+    int d = 0;
+    while (d < nest_.rank && nest_.strides[operand][d] == 0)
+      ++d;
+    if (d == 0)
+      return 0;
+    int64_t n = 1;
+    for (; d < nest_.rank; ++d)
+      n *= nest_.dims[d];
+    return n <= kBlock ? n : 0;
+  }
+
+  const void* fetch(
+      int i, const Cursor& cursor, int64_t at, int64_t n, bool first) {
+    if (dense_[i]) {
+      char* from = loop_.address[i] + at * loop_.bytes[i];
+      if ((loop_.direct >> i & 1U) != 0)
+        return from;
+      loop_.load[i](blocks_.data[i], from, n, 1);
+    } else if (period_[i] == 0 || first) {
+      Cursor walk = cursor;
+      each_row(
+          walk, i, n, [&](int64_t done, char* from, int64_t m, int64_t step) {
+            loop_.load[i](
+                blocks_.data[i] + done * loop_.block_bytes[i], from, m, step);
+          });
+    }
+    return blocks_.data[i];
+  }
+
+  // Takes the result out of its block, and moves the cursor.
+  void put(Cursor& cursor, char* to, int64_t n) {
+    if (!dense_[0]) {
+      each_row(
+          cursor, 0, n, [&](int64_t done, char* at, int64_t m, int64_t step) {
+            loop_.store(
+                at, blocks_.data[0] + done * loop_.block_bytes[0], m, step);
+          });
+      return;
+    }
+    if ((loop_.direct & 1U) == 0)
+      loop_.store(to, blocks_.data[0], n, 1);
+    for (int i = 1; i < loop_.operands; ++i) {
+      if (!dense_[i] && period_[i] == 0) {
+        cursor.skip(loop_, nest_, n);
+        return;
+      }
+    }
+  }
+
+  // Calls f(block offset, row address, n, step) for the rows of `count`
+  // elements.
   template <class F>
   void each_row(Cursor& cursor, int operand, int64_t count, F&& f) const {
-    const int64_t inner = nest.dims[nest.rank - 1];
-    const int64_t step = nest.strides[operand][nest.rank - 1];
+    const int64_t inner = nest_.dims[nest_.rank - 1];
+    const int64_t step = nest_.strides[operand][nest_.rank - 1];
     for (int64_t done = 0; done < count;) {
       const int64_t n = std::min(inner - cursor.at, count - done);
       f(done,
-        cursor.row[operand] + cursor.at * step * loop.bytes[operand],
+        cursor.row[operand] + cursor.at * step * loop_.bytes[operand],
         n,
         step);
       done += n;
       cursor.at += n;
       if (cursor.at == inner)
-        cursor.next_row(loop, nest);
+        cursor.next_row(loop_, nest_);
     }
   }
 
-  void run(Cursor& cursor, Blocks& blocks, int64_t count) const {
-    const void* in[kMaxOperands - 1];
-    for (int i = 1; i < loop.operands; ++i) {
-      Cursor walk = cursor;
-      each_row(
-          walk, i, count, [&](int64_t at, char* from, int64_t n, int64_t step) {
-            loop.load[i](
-                blocks.data[i] + at * loop.block_bytes[i], from, n, step);
-          });
-      in[i - 1] = blocks.data[i];
-    }
-    loop.map(blocks.data[0], in, count, loop.params);
-    each_row(
-        cursor, 0, count, [&](int64_t at, char* to, int64_t n, int64_t step) {
-          loop.store(to, blocks.data[0] + at * loop.block_bytes[0], n, step);
-        });
-  }
+  const ElementLoop& loop_;
+  const ElementNest& nest_;
+  Blocks& blocks_;
+  int64_t step_;
+  int64_t period_[kMaxOperands];
+  bool dense_[kMaxOperands];
 };
 
 void run_strided(
@@ -288,14 +375,12 @@ void run_strided(
     int64_t end) {
   constexpr int64_t kShortRow = 32;
   Blocks blocks;
-  Cursor cursor(loop, nest, begin);
   const int64_t inner = nest.dims[nest.rank - 1];
   if (inner < kShortRow && nest.rank > 1) {
-    const ShortRows rows{loop, nest};
-    for (int64_t at = begin; at < end; at += kBlock)
-      rows.run(cursor, blocks, std::min(kBlock, end - at));
+    ShortRows(loop, nest, blocks).run(begin, end);
     return;
   }
+  Cursor cursor(loop, nest, begin);
   RowRunner rows(loop, nest, blocks);
   for (int64_t at = begin; at < end;) {
     const int64_t n = std::min(inner - cursor.at, end - at);

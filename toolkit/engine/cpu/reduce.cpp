@@ -252,8 +252,10 @@ struct Layout {
 
   explicit Layout(const ReducePlan& plan) {
     const Axes& kept = plan.kept;
+    // Short sums of many neighbours: side by side even against the grain.
+    const bool across = plan.reduced <= 32 && kept.last_dim() >= 64;
     vertical = plan.outputs > 1 && plan.reduced > 1 &&
-        kept.last_stride() < plan.gone.last_stride();
+        (kept.last_stride() < plan.gone.last_stride() || across);
     // Rows of outputs that stay dense in memory.
     columns = vertical ? kept.last_dim() : 1;
     blocks = (columns + kWidth - 1) / kWidth;

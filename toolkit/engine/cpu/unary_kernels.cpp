@@ -34,34 +34,49 @@ void map(void* out, const void* const* in, int64_t n, const Params& params) {
     o[i] = Op::template of<T>(x[i], alpha, beta);
 }
 
-// The vectorised functions know moderate angles only.
-template <class Op, float (*Far)(float)>
-void map_trig(
+// Near is vectorised but not for all arguments; Far tells which, and a block
+// that has one takes Any.
+template <class Near, class Far, float (*Any)(float, float)>
+void map_near(
     void* out, const void* const* in, int64_t n, const Params& params) {
-  constexpr int64_t kBlock = 512;
+  constexpr int64_t kPiece = 512;
   float* o = static_cast<float*>(out);
   const float* x = static_cast<const float*>(in[0]);
-  for (int64_t at = 0; at < n; at += kBlock) {
-    const int64_t count = n - at < kBlock ? n - at : kBlock;
+  const float alpha = parameter<float>(params, 0);
+  for (int64_t at = 0; at < n; at += kPiece) {
+    const int64_t count = n - at < kPiece ? n - at : kPiece;
     int far = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      const float a = kernels::absolute(x[at + i]);
-      far |= static_cast<int>(!(a <= kernels::kTrigLimit));
-    }
+    for (int64_t i = 0; i < count; ++i)
+      far |= Far::of(x[at + i], alpha, 0.0F);
     if (far == 0) {
       const void* from = x + at;
-      map<Op, float, float>(o + at, &from, count, params);
+      map<Near, float, float>(o + at, &from, count, params);
       continue;
     }
     for (int64_t i = 0; i < count; ++i)
-      o[at + i] = Far(x[at + i]);
+      o[at + i] = Any(x[at + i], alpha);
   }
 }
-float far_sin(float x) {
+float any_sin(float x, float /*alpha*/) {
   return __builtin_sinf(x);
 }
-float far_cos(float x) {
+float any_cos(float x, float /*alpha*/) {
   return __builtin_cosf(x);
+}
+float any_tan(float x, float /*alpha*/) {
+  return __builtin_tanf(x);
+}
+float any_floor_div(float x, float alpha) {
+  return kernels::floor_div(x, alpha);
+}
+float any_floor_div_by(float x, float alpha) {
+  return kernels::floor_div(alpha, x);
+}
+float any_floor_mod(float x, float alpha) {
+  return kernels::floor_mod(x, alpha);
+}
+float any_trunc_mod(float x, float alpha) {
+  return kernels::truncated_mod(x, alpha);
 }
 
 // Powers with short forms, which are also exact where the general one is not.
@@ -147,6 +162,18 @@ struct Builder {
     number<UnaryPow>(M::kPow);
     put(kF32, M::kPow, map_pow<float>);
     put(kF64, M::kPow, map_pow<double>);
+    put(kF32,
+        M::kFloorDiv,
+        map_near<NearFloorDiv, FarQuotient, any_floor_div>);
+    put(kF32,
+        M::kFloorDivByAlpha,
+        map_near<NearFloorDivBy, FarQuotientBy, any_floor_div_by>);
+    put(kF32,
+        M::kFloorMod,
+        map_near<NearFloorMod, FarQuotient, any_floor_mod>);
+    put(kF32,
+        M::kTruncMod,
+        map_near<NearTruncMod, FarQuotient, any_trunc_mod>);
     number<UnaryMax>(M::kMax);
     number<UnaryMin>(M::kMin);
     number<UnaryAbs>(M::kAbs);
@@ -187,9 +214,10 @@ struct Builder {
     real<UnaryLog1p>(M::kLog1p);
     real<UnarySin>(M::kSin);
     real<UnaryCos>(M::kCos);
-    put(kF32, M::kSin, map_trig<UnarySin, far_sin>);
-    put(kF32, M::kCos, map_trig<UnaryCos, far_cos>);
+    put(kF32, M::kSin, map_near<UnarySin, FarAngle, any_sin>);
+    put(kF32, M::kCos, map_near<UnaryCos, FarAngle, any_cos>);
     real<UnaryTan>(M::kTan);
+    put(kF32, M::kTan, map_near<UnaryTan, FarAngle, any_tan>);
     real<UnaryAcos>(M::kAcos);
     real<UnaryAtan>(M::kAtan);
     real<UnaryTanh>(M::kTanh);
