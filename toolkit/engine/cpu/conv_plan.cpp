@@ -470,8 +470,9 @@ int64_t filter_floats_bound(const ConvShape& s) {
   const int64_t oc = s.oc / s.groups;
   const int64_t ic = s.ic / s.groups;
   // Depthwise filters are blocked by groups.
-  return oc == 1 && ic == 1 ? padded(s.groups) * s.kh * s.kw
-                            : s.groups * padded(oc) * padded(ic) * s.kh * s.kw;
+  return s.groups > 1 && oc == 1 && ic == 1
+      ? padded(s.groups) * s.kh * s.kw
+      : s.groups * padded(oc) * padded(ic) * s.kh * s.kw;
 }
 
 } // namespace musa_standin::engine::cpu

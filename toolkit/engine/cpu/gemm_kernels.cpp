@@ -252,6 +252,6 @@ void epilogue(const GemmEpilogue& job, int64_t begin, int64_t end) {
 } // namespace
 
 const GemmKernels MUSA_ISA_TABLE(kGemmKernels) =
-    {gemm<double>, gemm<int64_t>, dot, to_float, round_tf32, epilogue};
+    {gemm<double>, gemm<uint64_t>, dot, to_float, round_tf32, epilogue};
 
 } // namespace musa_standin::engine::cpu

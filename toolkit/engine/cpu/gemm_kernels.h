@@ -44,7 +44,8 @@ struct GemmEpilogue {
 
 struct GemmKernels {
   void (*gemm_double)(const Gemm<double>& call);
-  void (*gemm_int64)(const Gemm<int64_t>& call);
+  // Integers wrap, as the device's do: sums of unsigned ones.
+  void (*gemm_uint64)(const Gemm<uint64_t>& call);
   void (*dot)(Dtype dtype, void* out, const void* l, const void* r, int64_t n);
   // Elements [begin, end) to float.
   void (*to_float)(

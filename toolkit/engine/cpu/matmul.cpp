@@ -227,13 +227,13 @@ void narrow_part(const MatmulJob& job, const Part& p, float* products) {
 }
 
 template <class T>
-Gemm<T> own_gemm(const MatmulJob& job, const Part& p, T* d) {
+Gemm<T> own_gemm(const MatmulJob& job, const Part& p, T* d, T alpha, T beta) {
   return {
       p.rows,
       p.columns,
       job.k,
-      static_cast<T>(job.alpha),
-      static_cast<T>(beta_of(job)),
+      alpha,
+      beta,
       a_of<T>(job, p),
       job.a.ld,
       b_of<T>(job, p),
@@ -247,23 +247,27 @@ Gemm<T> own_gemm(const MatmulJob& job, const Part& p, T* d) {
 void double_part(const MatmulJob& job, const Part& p) {
   auto* d = result_of<double>(job, job.d, p);
   bring_c(job, p, d);
-  job.kernels->gemm_double(own_gemm(job, p, d));
+  job.kernels->gemm_double(own_gemm(job, p, d, job.alpha, beta_of(job)));
   if (job.bias != nullptr)
     job.kernels->epilogue(epilogue_of(job, p), 0, p.rows);
 }
 
+uint64_t integer(double factor) {
+  return static_cast<uint64_t>(static_cast<int64_t>(factor));
+}
+
 void int64_part(const MatmulJob& job, const Part& p) {
-  auto* d = result_of<int64_t>(job, job.d, p);
+  auto* d = result_of<uint64_t>(job, job.d, p);
   bring_c(job, p, d);
-  job.kernels->gemm_int64(own_gemm(job, p, d));
+  job.kernels->gemm_uint64(
+      own_gemm(job, p, d, integer(job.alpha), integer(beta_of(job))));
   if (job.bias == nullptr)
     return;
   const auto* bias = reinterpret_cast<const uint64_t*>(job.bias) + p.column;
-  const auto gamma = static_cast<uint64_t>(static_cast<int64_t>(job.gamma));
+  const uint64_t gamma = integer(job.gamma);
   for (int64_t row = 0; row < p.rows; ++row) {
-    auto* to = reinterpret_cast<uint64_t*>(d) + row * job.n;
     for (int64_t i = 0; i < p.columns; ++i)
-      to[i] += gamma * bias[i];
+      d[row * job.n + i] += gamma * bias[i];
   }
 }
 
