@@ -22,6 +22,7 @@ LISTS = pathlib.Path(__file__).resolve().parent / "symbols"
 SYSTEM = ("Py", "_Py", "__", "_ITM_", "std::", "operator new", "operator delete")
 # Strong definitions and data; weak ones are other projects' inline functions.
 STRONG = "TDBRGi"
+LINKER = ("__bss_start", "_edata", "_end", "_init", "_fini")
 
 
 def symbols(library: str, *options: str) -> list[tuple[str, str]]:
@@ -48,9 +49,8 @@ def stem(library: str) -> str:
 
 def exported(library: str) -> list[str]:
     """What a library defines for others, demangled."""
-    names = [
-        name for kind, name in symbols(library, "--defined-only") if kind in STRONG
-    ]
+    defined = symbols(library, "--defined-only")
+    names = [name for kind, name in defined if kind in STRONG and name not in LINKER]
     return sorted(set(demangle(names)))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+import sys
 import time
 import xml.etree.ElementTree as xml
 from typing import TYPE_CHECKING, Any
@@ -77,10 +78,31 @@ def _pytest(python: Python, name: str | None) -> tuple[bool, Any]:
     return code not in (0, _EMPTY), _junit(result)
 
 
+def _check_symbols(tree: Tree) -> None:
+    """Our libraries export what tools/symbols lists, and nothing else."""
+    package = tree.stage / "torch_fl"
+    names: tuple[str, ...] = (
+        "lib/libtorch_flagos.so",
+        "_C.*.so",
+        "musa/lib/libmus*.so*",
+    )
+    names += ("musa/lib/libmudnn*.so*", "musa/lib/libmurand.so*")
+    found = [path for name in names for path in sorted(package.glob(name))]
+    ours = [path for path in found if "dnnl" not in path.name]
+    if call([sys.executable, ROOT / "tools" / "check_symbols.py", *ours]):
+        raise Stop(
+            "exports differ from tools/symbols: hide them, or write the lists anew "
+            "with tools/check_symbols.py --update."
+        )
+
+
 def run_all(tree: Tree, name: str | None) -> None:
     """C++ conformance and units, then the Python features, strict."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
+    if not name:
+        say("exported symbols")
+        _check_symbols(tree)
     say("conformance and C++ units")
     cpp_failed, cpp = _ctest(tree.python, tree.folder, name)
     say("Python features, FLAGOS_STRICT=1")
