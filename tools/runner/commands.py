@@ -44,12 +44,13 @@ def test(options: argparse.Namespace) -> None:
 
 
 def sanitize(options: argparse.Namespace) -> None:
-    """Run the toolkit's tests under address+undefined and thread sanitizers."""
-    python = Python()
+    """Run the toolkit's conformance suite with sanitizers and with planted faults."""
+    testing.check_modes(options.mode)
     testing.check_googletest()
+    python = Python()
     python.need("build")
-    for which in options.which or ["address", "thread"]:
-        testing.run_sanitized(python, which, options.k)
+    for mode in options.mode or testing.MODES:
+        testing.run_sanitized(python, mode)
 
 
 def bench(options: argparse.Namespace) -> None:

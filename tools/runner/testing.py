@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 _GOOGLETEST = os.environ.get("FLAGOS_GOOGLETEST", "/usr/src/googletest")
 _SOURCES = pathlib.Path(_GOOGLETEST, "googletest", "src", "gtest-all.cc")
+# Modes of toolkit/conformance/run.sh with CMake's words for each.
+MODES = {
+    "asan": ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DFLAGOS_SANITIZE=address"],
+    "tsan": ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DFLAGOS_SANITIZE=thread"],
+    "faults": ["-DCMAKE_BUILD_TYPE=Release", "-DMUSA_PLANTED_FAULTS=ON"],
+}
 # pytest: no test was collected.
 _EMPTY = 5
 
@@ -124,21 +130,30 @@ def run_all(tree: Tree, name: str | None) -> None:
     say(f"all tests passed in {seconds:.0f} s")
 
 
-def run_sanitized(python: Python, which: str, name: str | None) -> None:
-    """Build the toolkit with a sanitizer in a tree of its own and run its tests."""
-    if which not in ("address", "thread"):
-        raise Stop(f"no sanitizer {which}: there are address and thread.")
-    tree = BUILD / f"toolkit-{which}"
+def check_modes(modes: list[str]) -> None:
+    """Refuse a mode that does not exist."""
+    for mode in modes:
+        if mode not in MODES:
+            raise Stop(f"no mode {mode}: there are {', '.join(MODES)}.")
+
+
+def run_sanitized(python: Python, mode: str) -> None:
+    """The toolkit's conformance suite in a build of its own, see conformance/run.sh."""
+    start = time.monotonic()
+    tree = BUILD / f"conformance-{mode}"
     path = tool_path(python)
-    words = ["-S", ROOT / "toolkit", "-B", tree, "-G", "Ninja"]
-    words += [f"-DFLAGOS_SANITIZE={which}", f"-DPython_EXECUTABLE={python.path}"]
-    words += ["-DMUSA_CONFORMANCE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
-    words += [f"-DCONFORMANCE_GTEST_SOURCE={_GOOGLETEST}"]
+    words = ["-S", ROOT / "toolkit", "-B", tree, "-G", "Ninja", *MODES[mode]]
+    words += [f"-DPython_EXECUTABLE={python.path}", "-DMUSA_CONFORMANCE=ON"]
+    words += ["-DMUSA_BENCHMARKS=OFF", f"-DCONFORMANCE_GTEST_SOURCE={_GOOGLETEST}"]
     cmake = python.tool("cmake")
-    logged(f"configuring {which}", [cmake, *words], env=path)
-    logged(f"building {which}", [cmake, "--build", tree], env=path)
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    failed, counts = _ctest(python, tree, name)
-    report.write(f"sanitize-{which}", python, {"ctest": counts})
-    if failed or not counts["tests"]:
-        raise Stop(f"the tests under the {which} sanitizer failed.")
+    logged(f"configuring {mode}", [cmake, *words], env=path)
+    logged(f"building {mode}", [cmake, "--build", tree], env=path)
+    script = ROOT / "toolkit" / "conformance" / "run.sh"
+    failed = call(["bash", script, mode, tree], env=path) != 0
+    seconds = round(time.monotonic() - start, 1)
+    report.write(
+        f"conformance-{mode}", python, {"passed": not failed, "seconds": seconds}
+    )
+    if failed:
+        raise Stop(f"the conformance suite failed in mode {mode}.")
+    say(f"{mode} passed in {seconds:.0f} s")
