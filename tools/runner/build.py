@@ -68,8 +68,8 @@ def _fingerprint(python: Python) -> str:
     return digest.hexdigest()
 
 
-def build(python: Python, tests: bool = False) -> Tree:
-    """Bring the editable install up to date; with tests, the C++ tests too."""
+def build(python: Python, *extra: str) -> Tree:
+    """Bring the editable install up to date, with CMake's words for what else."""
     python.need("build")
     name = capture([python.path, "-c", _TREE + "b._check(); print(b.tree_name())"])
     tree = Tree(python, BUILD / name, BUILD / f"stage-{name}")
@@ -82,20 +82,21 @@ def build(python: Python, tests: bool = False) -> Tree:
         or installed != ROOT.as_uri()
         or not (tree.folder / "CMakeCache.txt").exists()
     ):
-        _install(python, tests)
+        _install(python)
         stamp.write_text(fresh)
-        return tree
-    if tests:
-        tree.cmake("configuring", "-DFLAGOS_BUILD_TESTS=ON", tree.folder)
+        if not extra:
+            return tree
+    if extra:
+        tree.cmake("configuring", *extra, tree.folder)
     tree.cmake("building", "--build", tree.folder)
     tree.cmake("installing", "--install", tree.folder, "--prefix", tree.stage)
     return tree
 
 
-def _install(python: Python, tests: bool) -> None:
+def _install(python: Python) -> None:
     words = ["--disable-pip-version-check", "--no-build-isolation", "--no-deps", "-v"]
     logged(
         "building and installing",
         [python.path, "-m", "pip", "install", *words, "-e", "."],
-        env={**tool_path(python), "FLAGOS_BUILD_TESTS": "ON" if tests else "OFF"},
+        env=tool_path(python),
     )

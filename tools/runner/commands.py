@@ -7,7 +7,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
-from runner import testing
+from runner import benchmarks, testing
 from runner.build import build as build_tree
 from runner.headers import check as check_headers
 from runner.lint import check as check_style
@@ -40,7 +40,7 @@ def test(options: argparse.Namespace) -> None:
     python = Python()
     testing.check_googletest()
     python.need("build", "test")
-    testing.run_all(build_tree(python, tests=True), options.k)
+    testing.run_all(build_tree(python, "-DFLAGOS_BUILD_TESTS=ON"), options.k)
 
 
 def sanitize(options: argparse.Namespace) -> None:
@@ -55,19 +55,15 @@ def sanitize(options: argparse.Namespace) -> None:
 
 def bench(options: argparse.Namespace) -> None:
     """Run every benchmark, or those named."""
-    folder = ROOT / "benchmarks"
-    known = sorted(p.stem for p in folder.glob("*.py") if "__main__" in p.read_text())
+    known = benchmarks.names()
     unknown = [name for name in options.names if name not in known]
     if unknown:
         raise Stop(f"no benchmark {unknown[0]}: there are {', '.join(known)}.")
     python = Python()
     python.need("build", "bench")
-    build_tree(python)
-    failed = []
-    for name in options.names or known:
-        say(f"benchmark {name}")
-        if call([python.path, folder / f"{name}.py"]):
-            failed.append(name)
+    tree = build_tree(python, "-DMUSA_BENCHMARKS=ON")
+    wanted = options.names or known
+    failed = [name for name in wanted if not benchmarks.run(tree, name)]
     if failed:
         raise Stop(f"these benchmarks failed: {', '.join(failed)}.")
     say(f"figures are in {REPORTS.relative_to(ROOT)}/")
