@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Target musa_dnnl: a stripped copy of oneDNN with a SONAME of its own, so that another
-# package's libdnnl.so.3 in the process is never taken for it.
+# package's libdnnl.so.3 in the process is never taken for it.  What it would have the
+# process's exit destroy it hands to the engine instead (engine/cpu/exit.cpp).
 #   MUSA_ONEDNN_ROOT  a folder with include/oneapi/dnnl and lib/libdnnl.so.3
 #                     (default: where pip puts onednn-devel-cpu-gomp)
 include_guard(GLOBAL)
@@ -28,8 +29,10 @@ file(REAL_PATH "${_dnnl}" _dnnl)
 add_custom_command(
   OUTPUT "${_copy}"
   COMMAND ${CMAKE_STRIP} --strip-unneeded -o "${_copy}" "${_dnnl}"
-  COMMAND ${MUSA_PATCHELF} --set-soname libmusa_dnnl.so.3 "${_copy}"
-  DEPENDS "${_dnnl}" VERBATIM)
+  COMMAND ${MUSA_PATCHELF} --set-soname libmusa_dnnl.so.3
+          --rename-dynamic-symbols "${CMAKE_CURRENT_LIST_DIR}/onednn_symbols.txt" "${_copy}"
+  COMMAND ${MUSA_PATCHELF} --clear-symbol-version musa_leak_at_exit "${_copy}"
+  DEPENDS "${_dnnl}" "${CMAKE_CURRENT_LIST_DIR}/onednn_symbols.txt" VERBATIM)
 add_custom_target(musa_dnnl_copy DEPENDS "${_copy}")
 add_library(musa_dnnl SHARED IMPORTED GLOBAL)
 set_target_properties(musa_dnnl PROPERTIES

@@ -5,8 +5,22 @@
 #include "toolkit/engine/cpu/device.h"
 #include "toolkit/engine/cpu/scheduler.h"
 #include "toolkit/engine/cpu/start.h"
+#include "toolkit/engine/export.h"
 
 #include <cstdlib>
+
+extern "C" MUSA_ENGINE_API int
+musa_leak_at_exit(void (*destroy)(void*), void* object, void* library);
+
+// oneDNN's __cxa_atexit.  It makes objects on first use, in the middle of a
+// task, and the exit destroys those before it calls any handler that was there
+// earlier: a task that still runs then crashes.  So they are never destroyed.
+extern "C" int musa_leak_at_exit(
+    void (* /*destroy*/)(void*),
+    void* /*object*/,
+    void* /*library*/) {
+  return 0;
+}
 
 namespace musa_standin::engine::cpu {
 namespace {
