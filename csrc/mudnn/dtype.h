@@ -5,14 +5,19 @@
 #include "csrc/mudnn/mudnn.h"
 
 #include <c10/core/ScalarType.h>
+#include <c10/macros/Macros.h>
 #include <c10/util/Exception.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace torch_fl::mudnn {
 
 // Nothing for complex, quantised, float8 and other types that muDNN lacks.
-inline std::optional<::musa::dnn::Tensor::Type> dnn_type(c10::ScalarType t) {
+constexpr std::optional<::musa::dnn::Tensor::Type> dnn_type(
+    c10::ScalarType t) {
   using Type = ::musa::dnn::Tensor::Type;
   switch (t) {
     case c10::ScalarType::Float:
@@ -40,16 +45,41 @@ inline std::optional<::musa::dnn::Tensor::Type> dnn_type(c10::ScalarType t) {
   }
 }
 
-inline bool has_dnn_type(c10::ScalarType t) {
-  return dnn_type(t).has_value();
+namespace detail {
+
+constexpr uint8_t kNoType = 255;
+
+// dnn_type() as a table by ScalarType's number: hot calls ask three times.
+struct TypeTable {
+  std::array<uint8_t, 256> types{};
+
+  constexpr TypeTable() {
+    for (size_t i = 0; i < types.size(); ++i) {
+      const auto found = dnn_type(static_cast<c10::ScalarType>(i));
+      types[i] = found.has_value() ? static_cast<uint8_t>(*found) : kNoType;
+    }
+  }
+};
+inline constexpr TypeTable kTypes;
+
+[[noreturn]] inline void no_type(c10::ScalarType t) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "muDNN has no element type for ", t);
+}
+
+} // namespace detail
+
+C10_ALWAYS_INLINE bool has_dnn_type(c10::ScalarType t) {
+  return detail::kTypes.types[static_cast<uint8_t>(t)] != detail::kNoType;
 }
 
 // Throws NotImplementedError for a dtype that muDNN lacks.
-inline ::musa::dnn::Tensor::Type required_dnn_type(c10::ScalarType t) {
-  const auto found = dnn_type(t);
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      found.has_value(), "muDNN has no element type for ", t);
-  return *found;
+C10_ALWAYS_INLINE ::musa::dnn::Tensor::Type required_dnn_type(
+    c10::ScalarType t) {
+  const uint8_t found = detail::kTypes.types[static_cast<uint8_t>(t)];
+  if (C10_UNLIKELY(found == detail::kNoType)) {
+    detail::no_type(t);
+  }
+  return static_cast<::musa::dnn::Tensor::Type>(found);
 }
 
 } // namespace torch_fl::mudnn

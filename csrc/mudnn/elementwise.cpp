@@ -22,7 +22,7 @@ int64_t integer_for(at::ScalarType type, const Number& number) {
 
 // Alpha is read back in the tensor's kind of type (quirk 8).
 template <class Op>
-void set_alpha(Op& op, at::ScalarType type, const Number& alpha) {
+C10_ALWAYS_INLINE void set_alpha(Op& op, at::ScalarType type, const Number& alpha) {
   if (c10::isIntegralType(type, /*includeBool=*/true)) {
     FL_MUDNN_CHECK(op.SetAlpha(integer_for(type, alpha)));
   } else {
@@ -146,6 +146,9 @@ class Converted {
 };
 
 bool fits(const Operands& v, at::ScalarType result, int raw_operand) {
+  if (C10_LIKELY(v.matched)) {
+    return true;
+  }
   bool same = v.type[0] == result;
   for (int a = 1; a < v.count; ++a) {
     same = same && (v.type[a] == v.compute || a == v.scalar_at ||
@@ -156,7 +159,7 @@ bool fits(const Operands& v, at::ScalarType result, int raw_operand) {
 
 // Runs `call` on operands of the right dtypes.
 template <class F>
-void converted(
+C10_ALWAYS_INLINE void converted(
     const Operands& v,
     at::ScalarType result,
     F&& call,
@@ -178,7 +181,7 @@ int tensor_operand(const Operands& v) {
   return v.scalar_at == 1 ? 2 : 1;
 }
 
-void run_unary(
+C10_ALWAYS_INLINE void run_unary(
     const Operands& v,
     UnaryMode mode,
     const Number& alpha,
@@ -195,7 +198,7 @@ void run_unary(
   FL_MUDNN_CHECK(op.Run(plain_handle(), out, in));
 }
 
-void run_binary(
+C10_ALWAYS_INLINE void run_binary(
     const Operands& v,
     const Descriptor& left,
     const Descriptor& right,

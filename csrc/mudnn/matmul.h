@@ -11,14 +11,10 @@ namespace torch_fl::mudnn {
 // integers are multiplied as int64 and cast back, which wraps as torch does.
 bool can_multiply(at::ScalarType type);
 
-// out = alpha * a @ b, rank 2 (MatMul) or rank 3 (BatchMatMul). Any strides: a
+// out = a @ b, rank 2 (MatMul) or rank 3 (BatchMatMul). Any strides: a
 // transposed operand is passed as it is, others are made dense first. Nothing
 // is read from `out`. All three have one dtype.
-void matmul(
-    const at::Tensor& out,
-    const at::Tensor& a,
-    const at::Tensor& b,
-    const at::Scalar& alpha = 1);
+void matmul(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 
 // out = beta * self + alpha * a @ b; `self` broadcasts to out, and may be out.
 // A beta of 0 ignores what self holds, NaN included.

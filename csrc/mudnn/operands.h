@@ -41,6 +41,7 @@ struct Operands {
   int count = 0;       // the output first
   int scalar_at = -1;  // which operand is the number
   bool flat = false;   // dims[0] elements, all dense: strides unset
+  bool matched = false;  // every dtype is known to be the right one
   int rank = 0;
   int64_t numel = 0;
   Number scalar;
@@ -53,28 +54,35 @@ struct Operands {
   // Throws NotImplementedError for more than 8 dimensions after merging.
   Operands(at::TensorIteratorBase& iter, at::ScalarType compute);
 
-  void put(const at::Tensor& tensor) {
+  C10_ALWAYS_INLINE void put(const at::Tensor& tensor, at::ScalarType dtype) {
     addr[count] = tensor.unsafeGetTensorImpl()->mutable_data();
-    type[count++] = tensor.scalar_type();
+    type[count++] = dtype;
   }
   // An input must not materialise a lazily copied storage.
-  void get(const at::Tensor& tensor) {
-    addr[count] = const_cast<void*>(tensor.unsafeGetTensorImpl()->data());
-    type[count++] = tensor.scalar_type();
+  C10_ALWAYS_INLINE void get(const at::Tensor& tensor, at::ScalarType dtype) {
+    const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+    const auto* const base =
+        static_cast<const char*>(impl->unsafe_storage().data());
+    addr[count] = const_cast<char*>(base) +
+        impl->storage_offset() * static_cast<int64_t>(impl->itemsize());
+    type[count++] = dtype;
   }
   void get(const Number& number) {
     scalar_at = count++;
     scalar = number;
   }
+  // Equal dense operands whose dtypes are those that the operation wants.
   void dense(int64_t elements, at::ScalarType computed_in) {
     compute = computed_in;
+    matched = true;
     flat = true;
     rank = 1;
     numel = elements;
     dims[0] = elements;
   }
 
-  void describe(::musa::dnn::Tensor& view, int operand) const {
+  C10_ALWAYS_INLINE void describe(::musa::dnn::Tensor& view, int operand)
+      const {
     FL_MUDNN_CHECK(view.SetType(required_dnn_type(type[operand])));
     FL_MUDNN_CHECK(view.SetAddr(addr[operand]));
     if (C10_LIKELY(flat)) {

@@ -198,6 +198,28 @@ void reduce(
   deliver(out, result);
 }
 
+void reduce_dense(
+    const at::Tensor& out,
+    const at::Tensor& in,
+    ReduceMode mode) {
+  const int64_t one = 1;
+  const int64_t numel = in.numel();
+  const int axis = 0;
+  const auto type = required_dnn_type(in.scalar_type());
+  Descriptor from;
+  Descriptor to;
+  FL_MUDNN_CHECK(from.SetType(type));
+  FL_MUDNN_CHECK(from.SetAddr(in.unsafeGetTensorImpl()->data()));
+  FL_MUDNN_CHECK(from.SetNdInfo(1, &numel));
+  FL_MUDNN_CHECK(to.SetType(type));
+  FL_MUDNN_CHECK(to.SetAddr(out.unsafeGetTensorImpl()->mutable_data()));
+  FL_MUDNN_CHECK(to.SetNdInfo(1, &one));
+  ::musa::dnn::Reduce op;
+  FL_MUDNN_CHECK(op.SetMode(mode));
+  FL_MUDNN_CHECK(op.SetDim(1, &axis));
+  FL_MUDNN_CHECK(op.Run(plain_handle(), to, from, workspace()));
+}
+
 void reduce_with_indices(
     const at::Tensor& out,
     const at::Tensor& indices,

@@ -30,6 +30,10 @@ void reduce(
     at::ScalarType compute,
     const ReduceOptions& options = {});
 
+// The same over everything of a dense `in`, straight into a dense `out` of its
+// dtype.
+void reduce_dense(const at::Tensor& out, const at::Tensor& in, ReduceMode mode);
+
 // MAX or MIN along one dimension with the place of the result; the first of
 // equals wins. `out` may be undefined: places only.
 void reduce_with_indices(

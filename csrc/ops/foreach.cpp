@@ -97,11 +97,12 @@ void for_each_place(TensorList self, Kernel kernel, const Lists&... others) {
   const runtime::DeviceScope scope(self[0].device());
   for (size_t i = 0; i < self.size(); ++i) {
     const Tensor& first = self[i];
+    const at::ScalarType type = first.scalar_type();
     Operands operands;
-    operands.put(first);
-    operands.get(first);
-    (operands.get(others[i]), ...);
-    operands.dense(first.numel(), first.scalar_type());
+    operands.put(first, type);
+    operands.get(first, type);
+    (operands.get(others[i], type), ...);
+    operands.dense(first.numel(), type);
     kernel(operands, i);
   }
 }
@@ -165,7 +166,7 @@ void mul_tensor(TensorList self, const Tensor& other) {
     return at::native::foreach_tensor_mul_tensor_kernel_slow_(self, other);
   }
   for_each_place(self, [&](Operands& v, size_t /*i*/) {
-    v.get(other);
+    v.get(other, other.scalar_type());
     v.flat = false;
     v.strides[0][0] = 1;
     v.strides[1][0] = 1;
@@ -208,8 +209,8 @@ std::vector<Tensor> sqrt(TensorList self) {
         t.is_contiguous() ? make_dense(t.sizes(), t.scalar_type())
                           : make_strided(t.sizes(), t.strides(), t.options()));
     Operands operands;
-    operands.put(made.back());
-    operands.get(t);
+    operands.put(made.back(), t.scalar_type());
+    operands.get(t, t.scalar_type());
     operands.dense(t.numel(), t.scalar_type());
     mudnn::unary(operands, UnaryMode::SQRT);
   }

@@ -14,13 +14,32 @@
 
 namespace torch_fl::ops {
 
-inline bool dense_here(const at::Tensor& tensor) {
-  return tensor.device().is_privateuseone() && tensor.is_contiguous();
+C10_ALWAYS_INLINE bool dense_here(const at::Tensor& tensor) {
+  const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+  return impl->key_set().has_backend(
+             c10::BackendComponent::PrivateUse1Bit) &&
+      impl->is_contiguous();
 }
 
-inline bool alike(const at::Tensor& a, const at::Tensor& b) {
-  return dense_here(b) && a.scalar_type() == b.scalar_type() &&
-      a.device() == b.device() && a.sizes() == b.sizes();
+C10_ALWAYS_INLINE bool same_sizes(at::IntArrayRef a, at::IntArrayRef b) {
+  if (a.size() != b.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Beside a dense tensor of flagos: one on that device with its sizes.
+C10_ALWAYS_INLINE bool lies_like(const at::Tensor& a, const at::Tensor& b) {
+  return dense_here(b) && a.device() == b.device() &&
+      same_sizes(a.sizes(), b.sizes());
+}
+C10_ALWAYS_INLINE bool alike(const at::Tensor& a, const at::Tensor& b) {
+  return &a == &b || (a.dtype() == b.dtype() && lies_like(a, b));
 }
 
 // A Python number beside a floating tensor keeps that tensor's dtype.
@@ -40,13 +59,17 @@ inline mudnn::Number number_of(const at::Tensor& number) {
 }
 
 // Equal shapes, both dense: partial overlap needs one storage and two offsets.
-inline bool no_partial_overlap(const at::Tensor& a, const at::Tensor& b) {
-  return a.storage_offset() == b.storage_offset() ||
-      !a.storage().is_alias_of(b.storage());
+C10_ALWAYS_INLINE bool no_partial_overlap(
+    const at::Tensor& a,
+    const at::Tensor& b) {
+  const c10::TensorImpl* const x = a.unsafeGetTensorImpl();
+  const c10::TensorImpl* const y = b.unsafeGetTensorImpl();
+  return x->storage_offset() == y->storage_offset() ||
+      !x->unsafe_storage().is_alias_of(y->unsafe_storage());
 }
 
 // What torch's alpha_check accepts; anything else goes to meta, which raises.
-inline bool factor_ok(at::ScalarType type, const at::Scalar& factor) {
+C10_ALWAYS_INLINE bool factor_ok(at::ScalarType type, const at::Scalar& factor) {
   return c10::isFloatingType(type)
       ? factor.isFloatingPoint() || factor.isIntegral(false)
       : c10::isIntegralType(type, false) && factor.isIntegral(false);
@@ -123,9 +146,7 @@ C10_ALWAYS_INLINE bool quick_call(
   }
   if constexpr (F != Form::kFunctional) {
     if (given != &self &&
-        !(dense_here(*given) && given->device() == self.device() &&
-          given->sizes() == self.sizes() &&
-          no_partial_overlap(*given, self))) {
+        !(lies_like(self, *given) && no_partial_overlap(*given, self))) {
       return false;
     }
     if (given->scalar_type() != result ||
@@ -138,16 +159,16 @@ C10_ALWAYS_INLINE bool quick_call(
     *made = make_dense(self.sizes(), result);
   }
   mudnn::Operands operands;
-  operands.put(F == Form::kFunctional ? *made : *given);
-  operands.get(self);
+  operands.put(F == Form::kFunctional ? *made : *given, result);
+  operands.get(self, type);
   if constexpr (kNumbers) {
     if (equal) {
-      operands.get(std::get<1>(args));
+      operands.get(std::get<1>(args), type);
     } else {
       operands.get(number_of(std::get<1>(args)));
     }
   } else {
-    (operands.get(std::get<1 + I>(args)), ...);
+    (operands.get(std::get<1 + I>(args), type), ...);
   }
   operands.dense(self.numel(), type);
   Op::kernel(operands, std::get<T + S>(args)...);

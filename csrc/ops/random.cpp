@@ -47,8 +47,8 @@ class Numbers {
   // made = mode(made), elementwise.
   void apply(UnaryMode mode, const Number& alpha, const Number& beta = {}) {
     Operands operands;
-    operands.put(made_);
-    operands.get(made_);
+    operands.put(made_, made_.scalar_type());
+    operands.get(made_, made_.scalar_type());
     operands.dense(count_, made_.scalar_type());
     mudnn::unary(operands, mode, alpha, beta);
   }
@@ -59,8 +59,8 @@ class Numbers {
     }
     if (self_.is_non_overlapping_and_dense()) {
       Operands operands;
-      operands.put(self_);
-      operands.get(made_);
+      operands.put(self_, self_.scalar_type());
+      operands.get(made_, made_.scalar_type());
       operands.dense(self_.numel(), made_.scalar_type());
       mudnn::cast_operand(operands);
     } else {
@@ -73,6 +73,17 @@ class Numbers {
   Tensor made_;
   int64_t count_;
 };
+
+// A flagos generator alone brings a call for a CPU tensor here.
+void check_place(const Tensor& self) {
+  TORCH_CHECK(
+      self.device().is_privateuseone(),
+      "Expected a '",
+      self.device().type(),
+      "' device type for generator but found '",
+      c10::DeviceType::PrivateUse1,
+      "'");
+}
 
 // Doubles are drawn as doubles, all narrower types as floats.
 at::ScalarType drawn_type(const Tensor& self) {
@@ -103,6 +114,7 @@ void fill_uniform(
     double from,
     double to,
     const MaybeGenerator& generator) {
+  check_place(self);
   const runtime::DeviceScope scope(self.device());
   Numbers numbers(self, drawn_type(self), self.numel());
   draw_uniform(numbers, generator);
@@ -129,6 +141,7 @@ void fill_normal(
     double mean,
     double deviation,
     const MaybeGenerator& generator) {
+  check_place(self);
   const runtime::DeviceScope scope(self.device());
   const int64_t even = self.numel() + self.numel() % 2;
   Numbers numbers(self, drawn_type(self), even);
@@ -164,6 +177,7 @@ void fill_integers(
     uint64_t range,
     int64_t base,
     const MaybeGenerator& generator) {
+  check_place(self);
   const runtime::DeviceScope scope(self.device());
   Numbers numbers(self, at::kLong, self.numel());
   const auto words = 2 * static_cast<size_t>(self.numel());
@@ -228,14 +242,15 @@ void fill_bernoulli(
     const Tensor& self,
     double p,
     const MaybeGenerator& generator) {
+  check_place(self);
   const runtime::DeviceScope scope(self.device());
   const Tensor drawn = make_dense({self.numel()}, drawn_type(self));
   Numbers numbers(drawn, drawn.scalar_type(), self.numel());
   draw_uniform(numbers, generator);
   Numbers hits(self, at::kBool, self.numel());
   Operands operands;
-  operands.put(hits.tensor());
-  operands.get(numbers.tensor());
+  operands.put(hits.tensor(), at::kBool);
+  operands.get(drawn, drawn.scalar_type());
   operands.dense(self.numel(), drawn.scalar_type());
   mudnn::unary_to_bool(operands, UnaryMode::LE, Number(p));
   hits.finish();
@@ -245,6 +260,7 @@ void fill_bernoulli(
     const Tensor& self,
     const Tensor& p,
     const MaybeGenerator& generator) {
+  check_place(self);
   const runtime::DeviceScope scope(self.device());
   const at::ScalarType type =
       p.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -259,6 +275,7 @@ void fill_exponential(
     const Tensor& self,
     double rate,
     const MaybeGenerator& generator) {
+  check_place(self);
   const runtime::DeviceScope scope(self.device());
   Numbers numbers(self, drawn_type(self), self.numel());
   draw_uniform(numbers, generator);

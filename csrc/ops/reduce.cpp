@@ -121,13 +121,14 @@ Tensor sum(const Tensor& self, OptDtype dtype) {
         self, at::OptionalIntArrayRef(at::IntArrayRef{}), false, dtype);
   }
   const runtime::DeviceScope scope(self.device());
-  Tensor out = make_dense({}, self.scalar_type());
-  mudnn::reduce(
-      out,
-      self,
-      every_dim(self),
-      ReduceMode::ADD,
-      accumulates_in(self.scalar_type()));
+  const at::ScalarType type = self.scalar_type();
+  Tensor out = make_dense({}, type);
+  if (accumulates_in(type) == type) {
+    mudnn::reduce_dense(out, self, ReduceMode::ADD);
+  } else {
+    mudnn::reduce(
+        out, self, every_dim(self), ReduceMode::ADD, accumulates_in(type));
+  }
   return out;
 }
 
