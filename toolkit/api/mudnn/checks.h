@@ -62,6 +62,48 @@ refuse_type(const char* op, const char* operand, Dtype type) {
       operand);
 }
 
+// Workspace for the operators that work without a maintainer too: then it comes
+// from the device's pool, in the stream's order.
+class OptionalWorkspace {
+ public:
+  OptionalWorkspace(
+      engine::Stream& stream,
+      size_t bytes,
+      const MemoryMaintainer& maintainer)
+      : stream_(stream), asked_(maintainer ? bytes : 0, maintainer) {
+    if (maintainer || bytes == 0)
+      return;
+    engine::Runtime& runtime = engine::runtime();
+    own_.address = runtime.allocate_async(
+        runtime.current_pool(stream.device()),
+        bytes,
+        stream);
+    own_.bytes = bytes;
+  }
+  OptionalWorkspace(const OptionalWorkspace&) = delete;
+  OptionalWorkspace& operator=(const OptionalWorkspace&) = delete;
+  ~OptionalWorkspace() {
+    if (own_.address != nullptr)
+      release();
+  }
+  [[nodiscard]] bool ok() const { return asked_.ok(); }
+  [[nodiscard]] engine::Workspace get() const {
+    return own_.address != nullptr ? own_ : asked_.get();
+  }
+
+ private:
+  void release() noexcept {
+    try {
+      engine::runtime().release_async(own_.address, stream_);
+    } catch (const engine::Error& error) {
+      failed("workspace", error.code(), error.what());
+    }
+  }
+  engine::Stream& stream_;
+  WorkspaceScope asked_;
+  engine::Workspace own_;
+};
+
 // The type of the statistics of floating elements.
 inline Dtype statistics_type(Dtype type) {
   return type == Dtype::kDouble ? Dtype::kDouble : Dtype::kFloat;

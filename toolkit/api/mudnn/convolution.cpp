@@ -19,7 +19,6 @@ using engine::Layout;
 using engine::View;
 
 constexpr const char* kName = "Convolution";
-constexpr int kSpatial = 2;
 
 // Where an operand's dims are, in the order of its format's name.
 struct Axes {
@@ -28,20 +27,19 @@ struct Axes {
   int first; // spatial
 };
 
-bool axes_of(Layout layout, Axes& axes) {
-  switch (layout) {
-  case Layout::kNchw:
+// False for a format that a rank of spatial dimensions does not have.
+bool axes_of(Layout layout, int spatial, Axes& axes) {
+  const int last = spatial + 1;
+  const bool flat = spatial == 2;
+  if (layout == (flat ? Layout::kNchw : Layout::kNcdhw))
     axes = {0, 1, 2};
-    return true;
-  case Layout::kNhwc:
-    axes = {0, 3, 1};
-    return true;
-  case Layout::kHwcn:
-    axes = {3, 2, 0};
-    return true;
-  default:
+  else if (layout == (flat ? Layout::kNhwc : Layout::kNdhwc))
+    axes = {0, last, 1};
+  else if (layout == (flat ? Layout::kHwcn : Layout::kDhwcn))
+    axes = {last, last - 1, 0};
+  else
     return false;
-  }
+  return true;
 }
 
 const char* format_name(Layout layout) {
@@ -88,10 +86,13 @@ Status check_operands(const ConvolutionArgs& args) {
           o.name);
   }
   Axes axes{};
-  const bool known = args.spatial == kSpatial && args.in.rank == 4 &&
-      args.filter.rank == 4 && args.out.rank == 4 &&
-      args.in.layout == args.out.layout && args.in.layout != Layout::kHwcn &&
-      axes_of(args.in.layout, axes) && axes_of(args.filter.layout, axes);
+  const int rank = args.spatial + 2;
+  const bool known = (args.spatial == 2 || args.spatial == 3) &&
+      args.in.rank == rank && args.filter.rank == rank &&
+      args.out.rank == rank && args.in.layout == args.out.layout &&
+      args.in.layout != Layout::kHwcn && args.in.layout != Layout::kDhwcn &&
+      axes_of(args.in.layout, args.spatial, axes) &&
+      axes_of(args.filter.layout, args.spatial, axes);
   return known
       ? Status::SUCCESS
       : api::refuse(Status::NOT_SUPPORTED, "Unsupported Convolution config");
@@ -100,7 +101,8 @@ Status check_operands(const ConvolutionArgs& args) {
 bool sizes_fit(const ConvolutionArgs& args) {
   Axes image{};
   Axes filter{};
-  if (!axes_of(args.in.layout, image) || !axes_of(args.filter.layout, filter))
+  if (!axes_of(args.in.layout, args.spatial, image) ||
+      !axes_of(args.filter.layout, args.spatial, filter))
     return false;
   const int64_t groups = args.groups;
   const int64_t channels = args.in.dims[image.channel];
@@ -110,7 +112,7 @@ bool sizes_fit(const ConvolutionArgs& args) {
       args.filter.dims[filter.batch] != results ||
       args.in.dims[0] != args.out.dims[0])
     return false;
-  for (int i = 0; i < kSpatial; ++i) {
+  for (int i = 0; i < args.spatial; ++i) {
     const int64_t kernel = args.filter.dims[filter.first + i];
     if (args.stride[i] < 1 || args.dilation[i] < 1 || args.pad[i] < 0)
       return false;
@@ -143,10 +145,10 @@ Status check_bias(const ConvolutionArgs& args) {
   if (bias.dtype != args.in.dtype)
     return api::refuse_type(kName, "bias", bias.dtype);
   Axes axes{};
-  axes_of(args.out.layout, axes);
+  axes_of(args.out.layout, args.spatial, axes);
   const int64_t channels = args.out.dims[axes.channel];
   const bool vector = bias.rank == 1 && bias.dims[0] == channels;
-  const bool image = bias.rank == 4 && bias.numel == channels &&
+  const bool image = bias.rank == args.out.rank && bias.numel == channels &&
       bias.dims[axes.channel] == channels && args.groups == 1 &&
       args.in.dims[axes.first] != 1;
   return vector || image
@@ -168,11 +170,13 @@ Status check_addend(const ConvolutionArgs& args) {
 
 template <class Submit>
 Status enqueue(
+    engine::Stream& stream,
     Family family,
     ConvolutionArgs& args,
     const MemoryMaintainer& maintainer,
     Submit&& submit) {
-  const api::WorkspaceScope workspace(
+  const api::OptionalWorkspace workspace(
+      stream,
       engine::dnn().convolution_workspace_bytes(family, args),
       maintainer);
   if (!workspace.ok())
@@ -199,7 +203,7 @@ Status forward(
       return api::refuse(
           Status::NOT_SUPPORTED,
           "Unsupported Convolution configs for algorithm DIRECT");
-    return enqueue(Family::kConvolution, args, maintainer, [&] {
+    return enqueue(stream, Family::kConvolution, args, maintainer, [&] {
       engine::dnn().convolution(stream, args);
     });
   });
@@ -387,9 +391,12 @@ Status Convolution::RunBwdData(
     const Status status = check(args);
     if (status != Status::SUCCESS)
       return status;
-    return enqueue(Family::kConvolutionBackwardData, args, maintainer, [&] {
-      engine::dnn().convolution_backward_data(stream, args);
-    });
+    return enqueue(
+        stream,
+        Family::kConvolutionBackwardData,
+        args,
+        maintainer,
+        [&] { engine::dnn().convolution_backward_data(stream, args); });
   });
 }
 
@@ -405,9 +412,12 @@ Status Convolution::RunBwdFilter(
     const Status status = check(args);
     if (status != Status::SUCCESS)
       return status;
-    return enqueue(Family::kConvolutionBackwardFilter, args, maintainer, [&] {
-      engine::dnn().convolution_backward_filter(stream, args);
-    });
+    return enqueue(
+        stream,
+        Family::kConvolutionBackwardFilter,
+        args,
+        maintainer,
+        [&] { engine::dnn().convolution_backward_filter(stream, args); });
   });
 }
 

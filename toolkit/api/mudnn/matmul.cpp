@@ -121,7 +121,8 @@ Status run(
       return Status::SUCCESS;
     args.tf32 = mode == ComputeMode::TENSOR && Access::tf32(handle) &&
         !engine::planted("no_tf32");
-    const api::WorkspaceScope workspace(
+    const api::OptionalWorkspace workspace(
+        stream,
         engine::dnn().matmul_workspace_bytes(args),
         maintainer);
     if (!workspace.ok())

@@ -72,8 +72,7 @@ ConvFinish make_finish(const ConvolutionArgs& args, const ConvShape& shape) {
   f.activation = args.activation;
   std::copy_n(args.coef, 3, f.coef);
   f.channels = shape.oc;
-  f.plane =
-      shape.images == ImageOrder::kNchw ? shape.oh * shape.ow : int64_t{1};
+  f.plane = shape.images == ImageOrder::kChannelsFirst ? shape.out_plane() : 1;
   return f;
 }
 

@@ -2,12 +2,11 @@
 // Convolution plans and their cache.
 #include "toolkit/engine/cpu/conv_plan.h"
 
+#include "toolkit/engine/cpu/conv_descs.h"
 #include "toolkit/engine/cpu/exit.h"
 #include "toolkit/engine/cpu/spin_lock.h"
 
 #include "toolkit/engine/error.h"
-
-#include <oneapi/dnnl/dnnl.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,18 +21,10 @@
 namespace musa_standin::engine::cpu {
 namespace {
 
-using Dims = dnnl::memory::dims;
 using Desc = dnnl::memory::desc;
-using Tag = dnnl::memory::format_tag;
-constexpr auto kFloat = dnnl::memory::data_type::f32;
 
 constexpr size_t kPlans = 512; // of the cache
 constexpr size_t kAlign = 64;
-
-dnnl::engine& onednn() {
-  static auto* const instance = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *instance;
-}
 
 // Memory of the calling thread that a pass uses up to its end; grows, and
 // stays for the next one.
@@ -64,140 +55,6 @@ size_t aligned(size_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-Desc image_desc(ImageOrder order, int64_t n, int64_t c, int64_t h, int64_t w) {
-  return order == ImageOrder::kNchw
-      ? Desc({n, c, h, w}, kFloat, Dims{c * h * w, h * w, w, 1})
-      : Desc({n, c, h, w}, kFloat, Dims{c * h * w, 1, w * c, c});
-}
-
-Dims filter_dims(const ConvShape& s) {
-  const int64_t ic = s.ic / s.groups;
-  return s.groups == 1 ? Dims{s.oc, ic, s.kh, s.kw}
-                       : Dims{s.groups, s.oc / s.groups, ic, s.kh, s.kw};
-}
-
-// The caller's order.
-Desc filter_desc(const ConvShape& s) {
-  const int64_t ic = s.ic / s.groups;
-  Dims strides;
-  switch (s.filter) {
-  case FilterOrder::kOihw:
-    strides = {ic * s.kh * s.kw, s.kh * s.kw, s.kw, 1};
-    break;
-  case FilterOrder::kOhwi:
-    strides = {ic * s.kh * s.kw, 1, s.kw * ic, ic};
-    break;
-  case FilterOrder::kHwio:
-    strides = {1, s.oc, s.kw * ic * s.oc, ic * s.oc};
-    break;
-  }
-  if (s.groups != 1)
-    strides.insert(strides.begin(), strides[0] * (s.oc / s.groups));
-  return {filter_dims(s), kFloat, strides};
-}
-
-// How oneDNN shall see the images, by what was measured with oneDNN 3.2 on
-// AVX-512 (reorders included): its own choice of channel blocks wins in
-// general; channels last for many channels on small images; the plain order,
-// which takes im2col and sgemm, for the gradient of images with few channels
-// or of a strided 1x1 filter.
-Tag image_tag(const ConvShape& s) {
-  if (s.images == ImageOrder::kNhwc)
-    return Tag::nhwc;
-  if (s.groups != 1)
-    return Tag::any;
-  const bool strided = s.stride[0] > 1 || s.stride[1] > 1;
-  if (s.pass == ConvPass::kBackwardData &&
-      (s.ic < 8 || (s.kh == 1 && s.kw == 1 && strided)))
-    return Tag::nchw;
-  const int64_t limit = s.pass == ConvPass::kBackwardFilter ? 64 : 256;
-  const bool many = s.ic >= 64 && s.oc >= 64;
-  return many && !strided && s.kh > 1 && s.oh * s.ow <= limit ? Tag::nhwc
-                                                              : Tag::any;
-}
-
-struct Descs {
-  Desc in;
-  Desc filter;
-  Desc out;
-  Desc scratch;
-  dnnl::primitive primitive;
-};
-
-Descs make_descs(const ConvShape& s) {
-  const Tag tag = image_tag(s);
-  const Desc in({s.n, s.ic, s.ih, s.iw}, kFloat, tag);
-  const Desc filter(filter_dims(s), kFloat, Tag::any);
-  const Desc out({s.n, s.oc, s.oh, s.ow}, kFloat, tag);
-  const Dims strides{s.stride[0], s.stride[1]};
-  const Dims dilates{s.dilation[0] - 1, s.dilation[1] - 1};
-  const Dims pads{s.pad[0], s.pad[1]};
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-  const dnnl::convolution_forward::primitive_desc forward(
-      onednn(),
-      dnnl::prop_kind::forward_training,
-      kDirect,
-      in,
-      filter,
-      out,
-      strides,
-      dilates,
-      pads,
-      pads,
-      attr);
-  switch (s.pass) {
-  case ConvPass::kForward:
-    return {
-        forward.src_desc(),
-        forward.weights_desc(),
-        forward.dst_desc(),
-        forward.scratchpad_desc(),
-        dnnl::convolution_forward(forward)};
-  case ConvPass::kBackwardData: {
-    const dnnl::convolution_backward_data::primitive_desc backward(
-        onednn(),
-        kDirect,
-        in,
-        filter,
-        out,
-        strides,
-        dilates,
-        pads,
-        pads,
-        forward,
-        attr);
-    return {
-        backward.diff_src_desc(),
-        backward.weights_desc(),
-        backward.diff_dst_desc(),
-        backward.scratchpad_desc(),
-        dnnl::convolution_backward_data(backward)};
-  }
-  default: {
-    const dnnl::convolution_backward_weights::primitive_desc backward(
-        onednn(),
-        kDirect,
-        in,
-        filter,
-        out,
-        strides,
-        dilates,
-        pads,
-        pads,
-        forward,
-        attr);
-    return {
-        backward.src_desc(),
-        backward.diff_weights_desc(),
-        backward.diff_dst_desc(),
-        backward.scratchpad_desc(),
-        dnnl::convolution_backward_weights(backward)};
-  }
-  }
-}
-
 void check(dnnl_status_t status, const char* what) {
   if (status != dnnl_success)
     throw Error(musaErrorUnknown, std::string("oneDNN refused a ") + what);
@@ -214,13 +71,11 @@ struct Binding {
 
 class OneDnnPlan final : public ConvPlan {
  public:
-  explicit OneDnnPlan(const ConvShape& s) : shape_(s), descs_(make_descs(s)) {
-    outside_[0] = image_desc(s.images, s.n, s.ic, s.ih, s.iw);
-    outside_[1] = filter_desc(s);
-    outside_[2] = image_desc(s.images, s.n, s.oc, s.oh, s.ow);
-    inside_[0] = descs_.in;
-    inside_[1] = descs_.filter;
-    inside_[2] = descs_.out;
+  explicit OneDnnPlan(const ConvShape& s) : shape_(s), descs_(conv_descs(s)) {
+    for (int i = 0; i < 3; ++i) {
+      outside_[i] = descs_.outside[i];
+      inside_[i] = descs_.inside[i];
+    }
     for (int i = 0; i < 3; ++i)
       prepare(i);
     if (moves_[1])
@@ -370,7 +225,7 @@ class OneDnnPlan final : public ConvPlan {
   }
 
   ConvShape shape_;
-  Descs descs_;
+  ConvDescs descs_;
   Desc outside_[3];
   Desc inside_[3];
   bool moves_[3] = {false, false, false};
@@ -471,8 +326,8 @@ int64_t filter_floats_bound(const ConvShape& s) {
   const int64_t ic = s.ic / s.groups;
   // Depthwise filters are blocked by groups.
   return s.groups > 1 && oc == 1 && ic == 1
-      ? padded(s.groups) * s.kh * s.kw
-      : s.groups * padded(oc) * padded(ic) * s.kh * s.kw;
+      ? padded(s.groups) * s.taps()
+      : s.groups * padded(oc) * padded(ic) * s.taps();
 }
 
 } // namespace musa_standin::engine::cpu

@@ -9,33 +9,44 @@
 namespace musa_standin::engine::cpu {
 
 enum class ConvPass : int32_t { kForward, kBackwardData, kBackwardFilter };
-enum class ImageOrder : int32_t { kNchw, kNhwc };
-enum class FilterOrder : int32_t { kOihw, kOhwi, kHwio };
+// Channels before or after the spatial dimensions.
+enum class ImageOrder : int32_t { kChannelsFirst, kChannelsLast };
+// Output channels first, input channels before or after the spatial
+// dimensions; or both after them.
+enum class FilterOrder : int32_t {
+  kChannelsFirst,
+  kChannelsLast,
+  kSpatialFirst
+};
+
+constexpr int kMaxSpatial = 3;
 
 // Sizes of a pass over n images; compared byte by byte, so without padding.
+// The dimensions of depth are 1 where there are two spatial ones.
 struct ConvShape {
   ConvPass pass;
   ImageOrder images;
   FilterOrder filter;
   int32_t groups;
+  int64_t spatial; // 2 or 3
   int64_t n;
   int64_t ic;
-  int64_t ih;
-  int64_t iw;
   int64_t oc;
-  int64_t oh;
-  int64_t ow;
-  int64_t kh;
-  int64_t kw;
-  int32_t pad[2];
-  int32_t stride[2];
-  int32_t dilation[2];
+  int64_t in[kMaxSpatial]; // depth, height, width
+  int64_t out[kMaxSpatial];
+  int64_t kernel[kMaxSpatial];
+  int64_t pad[kMaxSpatial];
+  int64_t stride[kMaxSpatial];
+  int64_t dilation[kMaxSpatial];
 
-  int64_t in_image() const { return ic * ih * iw; }
-  int64_t out_image() const { return oc * oh * ow; }
-  int64_t filter_size() const { return oc * (ic / groups) * kh * kw; }
+  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
+  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t in_image() const { return ic * in_plane(); }
+  int64_t out_image() const { return oc * out_plane(); }
+  int64_t filter_size() const { return oc * (ic / groups) * taps(); }
   double flops_per_image() const {
-    return 2.0 * static_cast<double>(oh * ow) *
+    return 2.0 * static_cast<double>(out_plane()) *
         static_cast<double>(filter_size());
   }
 };

@@ -49,7 +49,7 @@ Work divide(const ConvShape& s) {
   int64_t images = std::max(least, kChunkBytes / std::max<int64_t>(bytes, 1));
   // Adding up two filters costs as much as some positions of the images.
   if (s.pass == ConvPass::kBackwardFilter)
-    images = std::max(images, 1024 / (s.oh * s.ow));
+    images = std::max(images, 1024 / s.out_plane());
   if (threads > 1) {
     const int64_t parts = s.pass == ConvPass::kBackwardFilter
         ? threads
@@ -365,52 +365,48 @@ void run_job(const ConvJob& device) {
         job.shape.filter_size());
 }
 
-ImageOrder image_order(const View& v) {
-  return v.layout == Layout::kNhwc ? ImageOrder::kNhwc : ImageOrder::kNchw;
+bool channels_last(Layout layout) {
+  return layout == Layout::kNhwc || layout == Layout::kNdhwc;
+}
+
+FilterOrder filter_order(Layout layout) {
+  if (layout == Layout::kHwcn || layout == Layout::kDhwcn)
+    return FilterOrder::kSpatialFirst;
+  return channels_last(layout) ? FilterOrder::kChannelsLast
+                               : FilterOrder::kChannelsFirst;
 }
 
 // Sizes by meaning, from dims in the order of the format's name.
 ConvShape make_shape(ConvPass pass, const ConvolutionArgs& args) {
-  if (args.spatial != 2 || args.in.rank != 4)
+  if ((args.spatial != 2 && args.spatial != 3) ||
+      args.in.rank != args.spatial + 2)
     throw Error(
         musaErrorNotSupported,
-        "convolution has two spatial dimensions");
+        "convolution has two or three spatial dimensions");
   ConvShape s;
   std::memset(static_cast<void*>(&s), 0, sizeof s);
   s.pass = pass;
-  s.images = image_order(args.in);
   s.groups = args.groups;
-  const int64_t* in = args.in.dims;
-  const int64_t* out = args.out.dims;
-  const int64_t* f = args.filter.dims;
-  const bool last = s.images == ImageOrder::kNhwc;
-  s.n = in[0];
-  s.ic = in[last ? 3 : 1];
-  s.ih = in[last ? 1 : 2];
-  s.iw = in[last ? 2 : 3];
-  s.oc = out[last ? 3 : 1];
-  s.oh = out[last ? 1 : 2];
-  s.ow = out[last ? 2 : 3];
-  switch (args.filter.layout) {
-  case Layout::kNhwc:
-    s.filter = FilterOrder::kOhwi;
-    s.kh = f[1];
-    s.kw = f[2];
-    break;
-  case Layout::kHwcn:
-    s.filter = FilterOrder::kHwio;
-    s.kh = f[0];
-    s.kw = f[1];
-    break;
-  default:
-    s.filter = FilterOrder::kOihw;
-    s.kh = f[2];
-    s.kw = f[3];
-  }
-  for (int i = 0; i < 2; ++i) {
-    s.pad[i] = args.pad[i];
-    s.stride[i] = args.stride[i];
-    s.dilation[i] = args.dilation[i];
+  s.spatial = args.spatial;
+  const bool last = channels_last(args.in.layout);
+  s.images = last ? ImageOrder::kChannelsLast : ImageOrder::kChannelsFirst;
+  s.filter = filter_order(args.filter.layout);
+  s.n = args.in.dims[0];
+  s.ic = args.in.dims[last ? args.in.rank - 1 : 1];
+  s.oc = args.out.dims[last ? args.in.rank - 1 : 1];
+  const int image_first = last ? 1 : 2;
+  const int filter_first = s.filter == FilterOrder::kChannelsFirst ? 2
+      : s.filter == FilterOrder::kChannelsLast                     ? 1
+                                                                   : 0;
+  for (int i = 0; i < kMaxSpatial; ++i) {
+    const int from = i - (kMaxSpatial - args.spatial);
+    const bool there = from >= 0;
+    s.in[i] = there ? args.in.dims[image_first + from] : 1;
+    s.out[i] = there ? args.out.dims[image_first + from] : 1;
+    s.kernel[i] = there ? args.filter.dims[filter_first + from] : 1;
+    s.pad[i] = there ? args.pad[from] : 0;
+    s.stride[i] = there ? args.stride[from] : 1;
+    s.dilation[i] = there ? args.dilation[from] : 1;
   }
   return s;
 }
