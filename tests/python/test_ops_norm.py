@@ -200,3 +200,17 @@ def test_wrong_sizes_are_refused() -> None:
         F.batch_norm(x, torch.zeros(4, device="flagos"), torch.ones(4, device="flagos"))
     with pytest.raises(RuntimeError, match="normalized_shape"):
         F.layer_norm(x, (5,))
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("layout", ["dense", "channels last", "sliced"])
+def test_group_norm(affine: bool, layout: str) -> None:
+    x = torch.randn(2, 6, 4, 5)
+    if layout == "channels last":
+        x = x.contiguous(memory_format=torch.channels_last)
+    if layout == "sliced":
+        x = torch.randn(2, 6, 4, 10)[..., ::2]
+    args = [x.requires_grad_()]
+    if affine:
+        args += [torch.randn(6).requires_grad_(), torch.randn(6).requires_grad_()]
+    same_gradients(lambda x, *p: F.group_norm(x, 3, *p), *args, **TOLERANCE)

@@ -246,6 +246,15 @@ def test_a_generator_of_the_cpu_is_refused(name: str) -> None:
         DRAWS[name](empty(4), generator=torch.Generator())
 
 
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_tensor_of_the_cpu_is_refused(name: str) -> None:
+    # the generator's device alone brings the call to flagos
+    with pytest.raises(RuntimeError, match="'cpu' device type for generator"):
+        DRAWS[name](torch.empty(4), generator=torch.Generator("flagos"))
+    with pytest.raises(RuntimeError, match="generator"):
+        torch.rand(3, generator=torch.Generator("flagos"))
+
+
 def test_no_two_calls_share_numbers() -> None:
     torch.manual_seed(0)
     drawn = [torch.rand(n, device="flagos").cpu() for n in (1, 3, 4, 5, 1000, 1)]
