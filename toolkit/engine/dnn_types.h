@@ -86,7 +86,7 @@ struct View {
   int32_t rank = 0;
   Dtype dtype = Dtype::kFloat;
   Layout layout = Layout::kNchw;
-  bool dense = true; // row-major without gaps
+  bool dense = true;  // row-major without gaps
   float scale = 1.0F; // of quantised types
 
   bool present() const { return rank > 0 && address != nullptr; }
@@ -424,7 +424,7 @@ struct NllLossArgs {
   LossReduction reduction = LossReduction::kMean;
   int64_t ignore_index = -100;
   View out; // grad_in in the backward pass
-  View in; // grad_out in the backward pass
+  View in;  // grad_out in the backward pass
   View total_weight;
   View target;
   View weight;

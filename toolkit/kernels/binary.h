@@ -10,21 +10,19 @@
 namespace musa_standin::kernels {
 namespace {
 
-#define MUSA_BINARY_FUNCTOR(Name, expression)                      \
-  struct Name {                                                    \
-    template <class T>                                             \
-    static MUSA_KERNEL_FN T                                        \
-    of(T a, T b, [[maybe_unused]] T alpha) {                       \
-      return expression;                                           \
-    }                                                              \
+#define MUSA_BINARY_FUNCTOR(Name, expression)                        \
+  struct Name {                                                      \
+    template <class T>                                               \
+    static MUSA_KERNEL_FN T of(T a, T b, [[maybe_unused]] T alpha) { \
+      return expression;                                             \
+    }                                                                \
   }
-#define MUSA_BINARY_TEST(Name, expression)                         \
-  struct Name {                                                    \
-    template <class T>                                             \
-    static MUSA_KERNEL_FN uint8_t                                  \
-    of(T a, T b, [[maybe_unused]] T alpha) {                       \
-      return static_cast<uint8_t>(expression);                     \
-    }                                                              \
+#define MUSA_BINARY_TEST(Name, expression)                                 \
+  struct Name {                                                            \
+    template <class T>                                                     \
+    static MUSA_KERNEL_FN uint8_t of(T a, T b, [[maybe_unused]] T alpha) { \
+      return static_cast<uint8_t>(expression);                             \
+    }                                                                      \
   }
 
 MUSA_BINARY_FUNCTOR(BinaryAdd, plus(a, b));
@@ -51,8 +49,8 @@ MUSA_BINARY_FUNCTOR(NearTruncMod, near_mod(a, b));
 MUSA_BINARY_TEST(FarQuotient, far_quotient(a, b));
 
 // Gradients: (gradient, output)…
-MUSA_BINARY_FUNCTOR(BinarySigmoidBw, a * (T(1) - b) * b);
-MUSA_BINARY_FUNCTOR(BinaryTanhBw, a * (T(1) - b * b));
+MUSA_BINARY_FUNCTOR(BinarySigmoidBw, a*(T(1) - b) * b);
+MUSA_BINARY_FUNCTOR(BinaryTanhBw, a*(T(1) - b * b));
 // …(gradient, input)…
 MUSA_BINARY_FUNCTOR(BinarySiluBw, silu_slope(b) * a);
 MUSA_BINARY_FUNCTOR(BinaryGeluBw, gelu_slope(b) * a);

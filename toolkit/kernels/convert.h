@@ -20,9 +20,7 @@ struct Widen<C, Half> {
 };
 template <class C>
 struct Widen<C, Bfloat16> {
-  static MUSA_KERNEL_FN C of(Bfloat16 e) {
-    return static_cast<C>(to_float(e));
-  }
+  static MUSA_KERNEL_FN C of(Bfloat16 e) { return static_cast<C>(to_float(e)); }
 };
 template <class C>
 struct Widen<C, Bool> {
@@ -74,10 +72,10 @@ struct NarrowReal {
     }
   }
 };
-#define MUSA_NARROW_REAL(E)                        \
-  template <>                                      \
-  struct Narrow<E, float> : NarrowReal<E> {};      \
-  template <>                                      \
+#define MUSA_NARROW_REAL(E)                   \
+  template <>                                 \
+  struct Narrow<E, float> : NarrowReal<E> {}; \
+  template <>                                 \
   struct Narrow<E, double> : NarrowReal<E> {}
 MUSA_NARROW_REAL(int8_t);
 MUSA_NARROW_REAL(int16_t);
@@ -88,9 +86,7 @@ MUSA_NARROW_REAL(uint64_t);
 #undef MUSA_NARROW_REAL
 template <class C>
 struct Narrow<Half, C> {
-  static MUSA_KERNEL_FN Half of(C c) {
-    return to_half(static_cast<float>(c));
-  }
+  static MUSA_KERNEL_FN Half of(C c) { return to_half(static_cast<float>(c)); }
 };
 template <class C>
 struct Narrow<Bfloat16, C> {

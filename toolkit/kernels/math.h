@@ -169,14 +169,14 @@ MUSA_KERNEL_FN float log10(float x) {
   const float tail = f * f * log_tail(f);
   const float low = mul_add(k.e, 4.60503919e-6F, tail * 0.434294482F);
   return log_edges(
-      x, mul_add(k.e, 0.301025391F, mul_add(f, 0.434294482F, low)));
+      x,
+      mul_add(k.e, 0.301025391F, mul_add(f, 0.434294482F, low)));
 }
 
 MUSA_KERNEL_FN float log1p(float x) {
   const float u = 1.0F + x;
   // What the addition lost, relative to u.
-  const float lost =
-      absolute(x) < 1.0F ? x - (u - 1.0F) : 1.0F - (u - x);
+  const float lost = absolute(x) < 1.0F ? x - (u - 1.0F) : 1.0F - (u - x);
   const float correction = lost / u;
   // Nothing to correct where u is 0 or not finite.
   const bool plain = (u > 0.0F) & (u < kInfinity);
@@ -344,8 +344,8 @@ MUSA_KERNEL_FN float near_mod(float x, float y) {
   double r = a - q * b;
   r = r < 0.0 ? r + b : r;
   r = r >= b ? r - b : r;
-  const float m = absolute(y) == kInfinity ? absolute(x)
-                                           : static_cast<float>(r);
+  const float m =
+      absolute(y) == kInfinity ? absolute(x) : static_cast<float>(r);
   return __builtin_copysignf(absolute(x) == kInfinity ? kNan : m, x);
 }
 MUSA_KERNEL_FN float pow_of(float x, float y) {

@@ -56,9 +56,8 @@ MUSA_KERNEL_FN float to_float(Half v) {
   // Denormals: an integer times 2^-24.
   const float small =
       static_cast<float>(static_cast<int32_t>(v.bits & 0x7FFFU)) * 0x1p-24F;
-  const uint32_t chosen =
-      magnitude < 0x00800000U ? bits_as<uint32_t>(small)
-                              : bits_as<uint32_t>(normal);
+  const uint32_t chosen = magnitude < 0x00800000U ? bits_as<uint32_t>(small)
+                                                  : bits_as<uint32_t>(normal);
   return bits_as<float>(chosen | sign);
 }
 

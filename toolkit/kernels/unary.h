@@ -11,22 +11,22 @@ namespace musa_standin::kernels {
 namespace {
 
 // f(x, alpha, beta); T is float, double, int64_t or uint8_t as the mode allows.
-#define MUSA_UNARY_FUNCTOR(Name, expression)                             \
-  struct Name {                                                          \
-    template <class T>                                                   \
-    static MUSA_KERNEL_FN T                                              \
-    of(T x, [[maybe_unused]] T alpha, [[maybe_unused]] T beta) {         \
-      return expression;                                                 \
-    }                                                                    \
+#define MUSA_UNARY_FUNCTOR(Name, expression)                     \
+  struct Name {                                                  \
+    template <class T>                                           \
+    static MUSA_KERNEL_FN T                                      \
+    of(T x, [[maybe_unused]] T alpha, [[maybe_unused]] T beta) { \
+      return expression;                                         \
+    }                                                            \
   }
 // The same with a truth value.
-#define MUSA_UNARY_TEST(Name, expression)                                \
-  struct Name {                                                          \
-    template <class T>                                                   \
-    static MUSA_KERNEL_FN uint8_t                                        \
-    of(T x, [[maybe_unused]] T alpha, [[maybe_unused]] T beta) {         \
-      return static_cast<uint8_t>(expression);                           \
-    }                                                                    \
+#define MUSA_UNARY_TEST(Name, expression)                        \
+  struct Name {                                                  \
+    template <class T>                                           \
+    static MUSA_KERNEL_FN uint8_t                                \
+    of(T x, [[maybe_unused]] T alpha, [[maybe_unused]] T beta) { \
+      return static_cast<uint8_t>(expression);                   \
+    }                                                            \
   }
 
 MUSA_UNARY_FUNCTOR(UnaryAdd, plus(x, alpha));
@@ -46,8 +46,8 @@ MUSA_UNARY_FUNCTOR(UnaryMax, larger(x, alpha));
 MUSA_UNARY_FUNCTOR(UnaryMin, smaller(x, alpha));
 MUSA_UNARY_FUNCTOR(UnaryAbs, absolute(x));
 MUSA_UNARY_FUNCTOR(
-    UnarySign, static_cast<T>(static_cast<int>(x > T(0)) -
-                              static_cast<int>(x < T(0))));
+    UnarySign,
+    static_cast<T>(static_cast<int>(x > T(0)) - static_cast<int>(x < T(0))));
 MUSA_UNARY_FUNCTOR(UnarySqrt, root_of(x));
 MUSA_UNARY_FUNCTOR(UnaryRsqrt, T(1) / root_of(x));
 MUSA_UNARY_FUNCTOR(UnarySquare, times(x, x));
@@ -73,25 +73,26 @@ MUSA_UNARY_FUNCTOR(UnaryRelu6, clip(x, T(0), T(6)));
 MUSA_UNARY_FUNCTOR(UnarySilu, x / (T(1) + exp(-x)));
 MUSA_UNARY_FUNCTOR(UnaryMish, mish(x));
 MUSA_UNARY_FUNCTOR(
-    UnaryHardSwish, x * clip(x + T(3), T(0), T(6)) * T(1.0 / 6.0));
-MUSA_UNARY_FUNCTOR(
-    UnaryHardSigmoid, clip(x * alpha + beta, T(0), T(1)));
+    UnaryHardSwish,
+    x* clip(x + T(3), T(0), T(6)) * T(1.0 / 6.0));
+MUSA_UNARY_FUNCTOR(UnaryHardSigmoid, clip(x* alpha + beta, T(0), T(1)));
 MUSA_UNARY_FUNCTOR(UnaryLeakyRelu, x < T(0) ? x * alpha : x);
-MUSA_UNARY_FUNCTOR(UnaryElu, choose(x > T(0), x, alpha * expm1(x)));
+MUSA_UNARY_FUNCTOR(UnaryElu, choose(x > T(0), x, alpha* expm1(x)));
 MUSA_UNARY_FUNCTOR(
     UnarySoftplus,
-    choose(x * alpha > beta, x, log1p(exp(x * alpha)) / alpha));
+    choose(x* alpha > beta, x, log1p(exp(x* alpha)) / alpha));
 MUSA_UNARY_FUNCTOR(UnaryClip, clip(x, alpha, beta));
 MUSA_UNARY_FUNCTOR(
-    UnaryGelu, x * T(0.5) * (T(1) + erf(x * T(0.70710678118654752))));
-MUSA_UNARY_FUNCTOR(
-    UnaryGeluTanh, x * T(0.5) * (T(1) + tanh(gelu_inner(x))));
+    UnaryGelu,
+    x* T(0.5) * (T(1) + erf(x * T(0.70710678118654752))));
+MUSA_UNARY_FUNCTOR(UnaryGeluTanh, x* T(0.5) * (T(1) + tanh(gelu_inner(x))));
 MUSA_UNARY_FUNCTOR(UnaryIdentity, x);
 
 // Of float, for quotients below kNearQuotient.
 MUSA_UNARY_FUNCTOR(NearFloorDiv, floor_div_from(x, alpha, near_mod(x, alpha)));
 MUSA_UNARY_FUNCTOR(
-    NearFloorDivBy, floor_div_from(alpha, x, near_mod(alpha, x)));
+    NearFloorDivBy,
+    floor_div_from(alpha, x, near_mod(alpha, x)));
 MUSA_UNARY_FUNCTOR(NearFloorMod, floor_mod_from(alpha, near_mod(x, alpha)));
 MUSA_UNARY_FUNCTOR(NearTruncMod, near_mod(x, alpha));
 // Which elements those are not for.

@@ -17,11 +17,11 @@ using engine::View;
 using Mode = Binary::Mode;
 
 enum class Rule : uint8_t {
-  kNumber, // floating types may be mixed; integral types must be equal
+  kNumber,   // floating types may be mixed; integral types must be equal
   kDivision, // the same, but integers give a floating type
-  kReal, // floating
-  kCompare, // floating, integral or BOOL; BOOL out
-  kLogical, // any; BOOL out
+  kReal,     // floating
+  kCompare,  // floating, integral or BOOL; BOOL out
+  kLogical,  // any; BOOL out
 };
 
 struct Row {
@@ -85,8 +85,7 @@ bool accepts(Rule rule, Dtype out, Dtype left, Dtype right) {
     return out == Dtype::kBool &&
         (real || whole || (left == Dtype::kBool && right == left));
   default:
-    return out == Dtype::kBool && left <= Dtype::kBool &&
-        right <= Dtype::kBool;
+    return out == Dtype::kBool && left <= Dtype::kBool && right <= Dtype::kBool;
   }
 }
 
@@ -100,7 +99,10 @@ bool needs_sign(Mode mode) {
 }
 
 [[gnu::cold]] Status refuse_types(
-    const Row& row, const View& out, const View& left, const View& right) {
+    const Row& row,
+    const View& out,
+    const View& left,
+    const View& right) {
   return api::refuse(
       Status::NOT_SUPPORTED,
       "Unsupported binary mode: %s, with left data type: %s, "
@@ -114,7 +116,10 @@ bool needs_sign(Mode mode) {
 } // namespace
 
 Status Binary::Run(
-    Handle& handle, Tensor& out, const Tensor& left, const Tensor& right) {
+    Handle& handle,
+    Tensor& out,
+    const Tensor& left,
+    const Tensor& right) {
   return api::run("Binary", handle, [&](engine::Stream& stream) {
     const View o = Access::view(out);
     const View l = Access::view(left);
@@ -122,11 +127,14 @@ Status Binary::Run(
     for (const View* v : {&o, &l, &r}) {
       if (const char* fault = api::operand_fault(*v))
         return api::refuse(
-            Status::INVALID_PARAMETER, "Binary: an operand %s", fault);
+            Status::INVALID_PARAMETER,
+            "Binary: an operand %s",
+            fault);
     }
     if (!api::same_dims(o, l) || !api::same_dims(o, r))
       return api::refuse(
-          Status::INVALID_PARAMETER, "Binary: operands of different sizes");
+          Status::INVALID_PARAMETER,
+          "Binary: operands of different sizes");
     const Row& row = kRows[static_cast<int>(mode_)];
     if (!accepts(row.rule, o.dtype, l.dtype, r.dtype) ||
         (l.dtype == Dtype::kUint64 && needs_sign(mode_)))

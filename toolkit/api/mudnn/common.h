@@ -115,8 +115,10 @@ inline int normal_axis(int axis, int rank) {
 class WorkspaceScope {
  public:
   WorkspaceScope(
-      engine::Family family, const View& in, const MemoryMaintainer& maintainer) :
-      WorkspaceScope(engine::dnn().workspace_bytes(family, in), maintainer) {}
+      engine::Family family,
+      const View& in,
+      const MemoryMaintainer& maintainer)
+      : WorkspaceScope(engine::dnn().workspace_bytes(family, in), maintainer) {}
   WorkspaceScope(size_t bytes, const MemoryMaintainer& maintainer) {
     if (bytes == 0)
       return;

@@ -34,8 +34,8 @@ const char* input_fault(const View& out, const View& in, int axis) {
 } // namespace
 
 // Reads its inputs as dense blocks, whatever their strides say (quirk 76).
-Status Concat::Run(
-    Handle& handle, Tensor& out, int count, const Tensor* inputs) {
+Status
+Concat::Run(Handle& handle, Tensor& out, int count, const Tensor* inputs) {
   return api::run("Concat", handle, [&](engine::Stream& stream) {
     const View o = Access::view(out);
     if (const char* fault = api::operand_fault(o))
@@ -43,10 +43,12 @@ Status Concat::Run(
     const int axis = api::normal_axis(axis_, o.rank);
     if (axis < 0 || count < 1 || inputs == nullptr)
       return api::refuse(
-          Status::INVALID_PARAMETER, "Concat: no input, or no such axis");
+          Status::INVALID_PARAMETER,
+          "Concat: no input, or no such axis");
     if (!o.dense || engine::element_bytes(o.dtype) == 0)
       return api::refuse(
-          Status::NOT_SUPPORTED, "Concat: out is not dense or has no bytes");
+          Status::NOT_SUPPORTED,
+          "Concat: out is not dense or has no bytes");
     constexpr int kInline = 16;
     View few[kInline];
     std::vector<View> many;
@@ -60,7 +62,10 @@ Status Concat::Run(
       views[i] = Access::view(inputs[i]);
       if (const char* fault = input_fault(o, views[i], axis))
         return api::refuse(
-            Status::INVALID_PARAMETER, "Concat: input %d %s", i, fault);
+            Status::INVALID_PARAMETER,
+            "Concat: input %d %s",
+            i,
+            fault);
       extent += views[i].dims[axis];
     }
     if (extent != o.dims[axis])

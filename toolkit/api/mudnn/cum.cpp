@@ -35,8 +35,7 @@ Status Cum::Run(
           "Unsupported cum data types: in %s, out %s",
           api::type_name(x.dtype),
           api::type_name(o.dtype));
-    engine::dnn().cum(
-        stream, static_cast<engine::CumMode>(mode_), o, x, dim);
+    engine::dnn().cum(stream, static_cast<engine::CumMode>(mode_), o, x, dim);
     return Status::SUCCESS;
   });
 }

@@ -13,8 +13,8 @@ namespace {
 using engine::Dtype;
 using engine::View;
 
-Status fill(
-    engine::Stream& stream, const View& out, uint64_t bits, const View* mask) {
+Status
+fill(engine::Stream& stream, const View& out, uint64_t bits, const View* mask) {
   if (const char* fault = api::operand_fault(out))
     return api::refuse(Status::INVALID_PARAMETER, "Fill: out %s", fault);
   if (out.dtype > Dtype::kBool)

@@ -25,7 +25,11 @@ bool takes(const View& v, int& at, const View& from, int begin, int end) {
 
 // out = in[:axis] + index[batch:] + in[axis + 1:]
 bool slices_fit(
-    const View& out, const View& index, const View& in, int axis, int batch) {
+    const View& out,
+    const View& index,
+    const View& in,
+    int axis,
+    int batch) {
   if (batch < 0 || batch > axis || batch > index.rank)
     return false;
   for (int d = 0; d < batch; ++d) {
@@ -40,7 +44,10 @@ bool slices_fit(
 }
 
 bool elements_fit(
-    const View& out, const View& index, const View& in, int axis) {
+    const View& out,
+    const View& index,
+    const View& in,
+    int axis) {
   if (!api::same_dims(out, index) || in.rank != index.rank)
     return false;
   for (int d = 0; d < in.rank; ++d) {
@@ -52,7 +59,10 @@ bool elements_fit(
 
 // out = index[:-1] + in[k:]
 bool coordinates_fit(
-    const View& out, const View& index, const View& in, int batch) {
+    const View& out,
+    const View& index,
+    const View& in,
+    int batch) {
   const int64_t k = index.dims[index.rank - 1];
   if (batch != 0 || k < 1 || k > in.rank)
     return false;
@@ -65,13 +75,16 @@ bool coordinates_fit(
 } // namespace
 
 Status GatherX::Run(
-    Handle& handle, Tensor& out, const Tensor& index, const Tensor& in) {
+    Handle& handle,
+    Tensor& out,
+    const Tensor& index,
+    const Tensor& in) {
   return api::run("GatherX", handle, [&](engine::Stream& stream) {
     const View o = Access::view(out);
     const View i = Access::view(index);
     const View x = Access::view(in);
-    const Status status = api::check_dense(
-        "GatherX", {{"out", &o}, {"index", &i}, {"in", &x}});
+    const Status status =
+        api::check_dense("GatherX", {{"out", &o}, {"index", &i}, {"in", &x}});
     if (status != Status::SUCCESS)
       return status;
     if (i.dtype != Dtype::kInt32 && i.dtype != Dtype::kInt64)

@@ -45,7 +45,9 @@ Handle::Handle(int device) : device_(usable_device(device)) {}
 
 Status Tensor::BadRank(int n) {
   return api::refuse(
-      Status::INVALID_PARAMETER, "Tensor of rank %d, not of 1 to 8", n);
+      Status::INVALID_PARAMETER,
+      "Tensor of rank %d, not of 1 to 8",
+      n);
 }
 
 } // namespace portable_1

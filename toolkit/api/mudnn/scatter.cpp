@@ -15,7 +15,10 @@ using engine::ScatterMode;
 using engine::View;
 
 bool sizes_fit(
-    const View& self, const View& index, const View& update, int dim) {
+    const View& self,
+    const View& index,
+    const View& update,
+    int dim) {
   if (index.rank != self.rank || update.rank != self.rank)
     return false;
   for (int d = 0; d < self.rank; ++d) {
@@ -46,7 +49,8 @@ Status Scatter::Run(
     const View i = Access::view(index);
     const View u = Access::view(update);
     const Status status = api::check_dense(
-        "Scatter", {{"self", &s}, {"index", &i}, {"update", &u}});
+        "Scatter",
+        {{"self", &s}, {"index", &i}, {"update", &u}});
     if (status != Status::SUCCESS)
       return status;
     if (i.dtype != Dtype::kInt32 && i.dtype != Dtype::kInt64)

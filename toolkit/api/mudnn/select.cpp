@@ -31,11 +31,12 @@ Status Nonzero::Run(
         o.dims[1] != x.rank)
       return api::refuse_sizes("Nonzero", "the operands");
     const api::WorkspaceScope workspace(
-        engine::Family::kNonzero, x, maintainer);
+        engine::Family::kNonzero,
+        x,
+        maintainer);
     if (!workspace.ok())
       return api::refuse(Status::ALLOC_FAILED, "Nonzero: no workspace");
-    const int64_t count =
-        engine::dnn().nonzero(stream, o, x, workspace.get());
+    const int64_t count = engine::dnn().nonzero(stream, o, x, workspace.get());
     return out.SetNdInfo({count, x.rank});
   });
 }
@@ -51,7 +52,8 @@ Status MaskedSelect::Run(
     const View x = Access::view(in);
     const View m = Access::view(mask);
     const Status status = api::check_dense(
-        "MaskedSelect", {{"out", &o}, {"in", &x}, {"mask", &m}});
+        "MaskedSelect",
+        {{"out", &o}, {"in", &x}, {"mask", &m}});
     if (status != Status::SUCCESS)
       return status;
     if (m.dtype != Dtype::kBool)
@@ -62,7 +64,9 @@ Status MaskedSelect::Run(
         o.dims[0] < x.numel)
       return api::refuse_sizes("MaskedSelect", "the operands");
     const api::WorkspaceScope workspace(
-        engine::Family::kMaskedSelect, x, maintainer);
+        engine::Family::kMaskedSelect,
+        x,
+        maintainer);
     if (!workspace.ok())
       return api::refuse(Status::ALLOC_FAILED, "MaskedSelect: no workspace");
     const int64_t count =

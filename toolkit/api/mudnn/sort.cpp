@@ -14,10 +14,11 @@ using engine::Dtype;
 using engine::View;
 
 // The operands but for their sizes.
-Status check(
-    const char* op, const View& values, const View& indices, const View& in) {
+Status
+check(const char* op, const View& values, const View& indices, const View& in) {
   const Status status = api::check_dense(
-      op, {{"values", &values}, {"indices", &indices}, {"in", &in}});
+      op,
+      {{"values", &values}, {"indices", &indices}, {"in", &in}});
   if (status != Status::SUCCESS)
     return status;
   if (indices.dtype != Dtype::kInt64)
@@ -53,8 +54,7 @@ Status Sort::Run(
     args.values = Access::view(values);
     args.indices = Access::view(indices);
     args.in = Access::view(in);
-    const Status status =
-        check("Sort", args.values, args.indices, args.in);
+    const Status status = check("Sort", args.values, args.indices, args.in);
     if (status != Status::SUCCESS)
       return status;
     const Dtype type = args.in.dtype;
@@ -67,7 +67,9 @@ Status Sort::Run(
     args.descending = descending_;
     args.stable = stable_;
     const api::WorkspaceScope workspace(
-        engine::Family::kSort, args.in, maintainer);
+        engine::Family::kSort,
+        args.in,
+        maintainer);
     if (!workspace.ok())
       return api::refuse(Status::ALLOC_FAILED, "Sort: no workspace");
     args.workspace = workspace.get();
@@ -87,8 +89,7 @@ Status TopK::Run(
     args.values = Access::view(values);
     args.indices = Access::view(indices);
     args.in = Access::view(in);
-    const Status status =
-        check("TopK", args.values, args.indices, args.in);
+    const Status status = check("TopK", args.values, args.indices, args.in);
     if (status != Status::SUCCESS)
       return status;
     const Dtype type = args.in.dtype;
@@ -106,7 +107,9 @@ Status TopK::Run(
     args.largest = largest_;
     args.sorted = sorted_;
     const api::WorkspaceScope workspace(
-        engine::Family::kTopk, args.in, maintainer);
+        engine::Family::kTopk,
+        args.in,
+        maintainer);
     if (!workspace.ok())
       return api::refuse(Status::ALLOC_FAILED, "TopK: no workspace");
     args.workspace = workspace.get();

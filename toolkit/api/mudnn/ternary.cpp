@@ -50,10 +50,13 @@ Status Ternary::Run(
     for (const View* v : {&o, &in[0], &in[1], &in[2]}) {
       if (const char* fault = api::operand_fault(*v))
         return api::refuse(
-            Status::INVALID_PARAMETER, "Ternary: an operand %s", fault);
+            Status::INVALID_PARAMETER,
+            "Ternary: an operand %s",
+            fault);
       if (!api::same_dims(o, *v))
         return api::refuse(
-            Status::INVALID_PARAMETER, "Ternary: operands of different sizes");
+            Status::INVALID_PARAMETER,
+            "Ternary: operands of different sizes");
     }
     if (!accepts(mode_, o.dtype, in))
       return api::refuse(

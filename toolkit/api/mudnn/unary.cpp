@@ -18,13 +18,13 @@ using Mode = Unary::Mode;
 
 // What a mode takes and gives.
 enum class Rule : uint8_t {
-  kNumber, // floating or integral, the same out
+  kNumber,   // floating or integral, the same out
   kDivision, // the same, but integers give a floating type
-  kReal, // floating, the same out
-  kCompare, // any, BOOL out
+  kReal,     // floating, the same out
+  kCompare,  // any, BOOL out
   kRealTest, // floating, BOOL out
   kIdentity, // any, the same out
-  kCast, // any to any
+  kCast,     // any to any
 };
 
 struct Row {
@@ -153,11 +153,14 @@ Status Unary::Run(Handle& handle, Tensor& out, const Tensor& in) {
     for (const View* v : {&o, &x}) {
       if (const char* fault = api::operand_fault(*v))
         return api::refuse(
-            Status::INVALID_PARAMETER, "Unary: an operand %s", fault);
+            Status::INVALID_PARAMETER,
+            "Unary: an operand %s",
+            fault);
     }
     if (!api::same_dims(o, x))
       return api::refuse(
-          Status::INVALID_PARAMETER, "Unary: in and out have different sizes");
+          Status::INVALID_PARAMETER,
+          "Unary: in and out have different sizes");
     const Row& row = kRows[static_cast<int>(mode_)];
     if (!accepts(row.rule, o.dtype, x.dtype) ||
         (x.dtype == Dtype::kUint64 && needs_sign(mode_)))

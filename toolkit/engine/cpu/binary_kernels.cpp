@@ -33,7 +33,10 @@ void map(void* out, const void* const* in, int64_t n, const Params& params) {
 // Near is vectorised but not for all quotients.
 template <class Near, class Op>
 void map_near(
-    void* out, const void* const* in, int64_t n, const Params& params) {
+    void* out,
+    const void* const* in,
+    int64_t n,
+    const Params& params) {
   constexpr int64_t kPiece = 512;
   const float* a = static_cast<const float*>(in[0]);
   const float* b = static_cast<const float*>(in[1]);
@@ -54,7 +57,10 @@ void map_near(
 
 template <class Op, class T>
 void map_three(
-    void* out, const void* const* in, int64_t n, const Params& params) {
+    void* out,
+    const void* const* in,
+    int64_t n,
+    const Params& params) {
   T* o = static_cast<T*>(out);
   const T* a = static_cast<const T*>(in[0]);
   const T* b = static_cast<const T*>(in[1]);
@@ -67,7 +73,10 @@ void map_three(
 
 template <class T>
 void select(
-    void* out, const void* const* in, int64_t n, const Params& /*params*/) {
+    void* out,
+    const void* const* in,
+    int64_t n,
+    const Params& /*params*/) {
   T* o = static_cast<T*>(out);
   const uint8_t* condition = static_cast<const uint8_t*>(in[0]);
   const T* a = static_cast<const T*>(in[1]);

@@ -56,7 +56,10 @@ void store(void* to, const void* block, int64_t n, int64_t stride) {
 // Eight at a time by the processor's own conversion.
 template <>
 void load<float, Half>(
-    void* block, const void* from, int64_t n, int64_t stride) {
+    void* block,
+    const void* from,
+    int64_t n,
+    int64_t stride) {
   float* to = static_cast<float*>(block);
   const Half* x = static_cast<const Half*>(from);
   int64_t i = 0;
@@ -73,7 +76,10 @@ void load<float, Half>(
 
 template <>
 void store<float, Half>(
-    void* to, const void* block, int64_t n, int64_t stride) {
+    void* to,
+    const void* block,
+    int64_t n,
+    int64_t stride) {
   Half* o = static_cast<Half*>(to);
   const float* x = static_cast<const float*>(block);
   int64_t i = 0;

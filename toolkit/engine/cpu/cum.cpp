@@ -39,8 +39,7 @@ struct CumTask {
     for (int64_t k = 0; k < lines.extent; ++k) {
       for (int64_t i = 0; i < n; ++i) {
         const auto x = kernels::Widen<Sum<E>, E>::of(from[i]);
-        acc[i] = Product ? kernels::times(acc[i], x)
-                         : kernels::plus(acc[i], x);
+        acc[i] = Product ? kernels::times(acc[i], x) : kernels::plus(acc[i], x);
         to[i] = kernels::Narrow<E, Sum<E>>::of(acc[i]);
       }
       from += lines.inner;

@@ -35,11 +35,8 @@ class CpuDnn final : public Dnn {
       const View* inputs,
       Scalar alpha) override;
   void reduce(Stream& stream, const ReduceArgs& args) override;
-  void fill(
-      Stream& stream,
-      const View& out,
-      Scalar value,
-      const View* mask) override;
+  void fill(Stream& stream, const View& out, Scalar value, const View* mask)
+      override;
   void copy(Stream& stream, const View& out, const View& in) override;
   void concat(
       Stream& stream,
@@ -84,18 +81,15 @@ class CpuDnn final : public Dnn {
 
   size_t matmul_workspace_bytes(const MatmulArgs& args) override;
   void matmul(Stream& stream, const MatmulArgs& args) override;
-  void dot(
-      Stream& stream,
-      const View& out,
-      const View& left,
-      const View& right) override;
-  size_t convolution_workspace_bytes(
-      Family family, const ConvolutionArgs& args) override;
+  void dot(Stream& stream, const View& out, const View& left, const View& right)
+      override;
+  size_t convolution_workspace_bytes(Family family, const ConvolutionArgs& args)
+      override;
   void convolution(Stream& stream, const ConvolutionArgs& args) override;
-  void convolution_backward_data(
-      Stream& stream, const ConvolutionArgs& args) override;
-  void convolution_backward_filter(
-      Stream& stream, const ConvolutionArgs& args) override;
+  void convolution_backward_data(Stream& stream, const ConvolutionArgs& args)
+      override;
+  void convolution_backward_filter(Stream& stream, const ConvolutionArgs& args)
+      override;
   void softmax(
       Stream& stream,
       SoftmaxMode mode,
@@ -111,14 +105,13 @@ class CpuDnn final : public Dnn {
       int dim) override;
   void pooling(Stream& stream, const PoolingArgs& args) override;
   void pooling_backward(Stream& stream, const PoolingArgs& args) override;
-  void batch_norm_inference(
-      Stream& stream, const BatchNormArgs& args) override;
+  void batch_norm_inference(Stream& stream, const BatchNormArgs& args) override;
   void batch_norm_training(Stream& stream, const BatchNormArgs& args) override;
-  void batch_norm_backward(
-      Stream& stream, const BatchNormBackwardArgs& args) override;
+  void batch_norm_backward(Stream& stream, const BatchNormBackwardArgs& args)
+      override;
   void layer_norm(Stream& stream, const LayerNormArgs& args) override;
-  void layer_norm_backward(
-      Stream& stream, const LayerNormBackwardArgs& args) override;
+  void layer_norm_backward(Stream& stream, const LayerNormBackwardArgs& args)
+      override;
   void nll_loss(Stream& stream, const NllLossArgs& args) override;
   void nll_loss_backward(Stream& stream, const NllLossArgs& args) override;
   void dropout(Stream& stream, const DropoutArgs& args) override;

@@ -12,86 +12,6 @@
 
 namespace musa_standin::engine::cpu {
 
-const ConvertKernels& convert_kernels() {
-  static const ConvertKernels& table = MUSA_ISA_PICK(kConvertKernels);
-  return table;
-}
-
-LoadFn load_of(Dtype type, Compute compute) {
-  const ConvertKernels& table = convert_kernels();
-  return compute < kComputeTypes
-      ? table.load[compute][static_cast<int>(type)]
-      : table.gather[compute - kRaw1];
-}
-
-StoreFn store_of(Dtype type, Compute compute) {
-  const ConvertKernels& table = convert_kernels();
-  return compute < kComputeTypes
-      ? table.store[compute][static_cast<int>(type)]
-      : table.scatter[compute - kRaw1];
-}
-
-Compute raw_of(Dtype type) {
-  switch (element_bytes(type)) {
-  case 2:
-    return kRaw2;
-  case 4:
-    return kRaw4;
-  case 8:
-    return kRaw8;
-  default:
-    return kRaw1;
-  }
-}
-
-Compute compute_of(Dtype type) {
-  switch (type) {
-  case Dtype::kFloat:
-  case Dtype::kHalf:
-  case Dtype::kBfloat16:
-    return kF32;
-  case Dtype::kDouble:
-    return kF64;
-  case Dtype::kBool:
-    return kU8;
-  default:
-    return kI64;
-  }
-}
-
-int64_t whole_of(Dtype type, Scalar value) {
-  const int64_t v = value.as_int64();
-  switch (type) {
-  case Dtype::kInt8:
-    return static_cast<int8_t>(v);
-  case Dtype::kInt16:
-    return static_cast<int16_t>(v);
-  case Dtype::kInt32:
-    return static_cast<int32_t>(v);
-  case Dtype::kUint8:
-    return static_cast<uint8_t>(v);
-  case Dtype::kUint16:
-    return static_cast<uint16_t>(v);
-  case Dtype::kUint32:
-    return static_cast<uint32_t>(v);
-  case Dtype::kBool:
-    return static_cast<int64_t>(v != 0);
-  default:
-    return v;
-  }
-}
-
-Params params_of(Dtype type, Scalar alpha, Scalar beta) {
-  if (is_floating(type)) {
-    const double a = alpha.as_double();
-    const double b = beta.as_double();
-    return {{a, b}, {static_cast<int64_t>(a != 0), static_cast<int64_t>(b != 0)}};
-  }
-  const int64_t a = whole_of(type, alpha);
-  const int64_t b = whole_of(type, beta);
-  return {{static_cast<double>(a), static_cast<double>(b)}, {a, b}};
-}
-
 namespace {
 
 constexpr int kBlockBytes[] = {4, 8, 8, 1, 1, 2, 4, 8};
@@ -126,7 +46,10 @@ void run_dense(const ElementLoop& loop, int64_t begin, int64_t end) {
     for (int i = 1; i < loop.operands; ++i)
       in[i - 1] = loop.address[i] + begin * loop.bytes[i];
     loop.map(
-        loop.address[0] + begin * loop.bytes[0], in, end - begin, loop.params);
+        loop.address[0] + begin * loop.bytes[0],
+        in,
+        end - begin,
+        loop.params);
     return;
   }
   Blocks blocks;
@@ -203,8 +126,8 @@ struct RowRunner {
   const void* filled[kMaxOperands] = {};
   bool whole; // every operand can be used where it lies
 
-  RowRunner(const ElementLoop& l, const ElementNest& n, Blocks& b) :
-      loop(l), nest(n), blocks(b), whole(all_direct(l)) {
+  RowRunner(const ElementLoop& l, const ElementNest& n, Blocks& b)
+      : loop(l), nest(n), blocks(b), whole(all_direct(l)) {
     for (int i = 0; i < l.operands; ++i)
       whole &= stride(i) == 1;
   }
@@ -251,9 +174,8 @@ struct RowRunner {
 // Rows too short to be worth a call of the loop: a block takes many.
 class ShortRows {
  public:
-  ShortRows(
-      const ElementLoop& loop, const ElementNest& nest, Blocks& blocks) :
-      loop_(loop), nest_(nest), blocks_(blocks), step_(kBlock) {
+  ShortRows(const ElementLoop& loop, const ElementNest& nest, Blocks& blocks)
+      : loop_(loop), nest_(nest), blocks_(blocks), step_(kBlock) {
     for (int i = 0; i < loop.operands; ++i) {
       dense_[i] = is_dense(i);
       period_[i] = dense_[i] || i == 0 ? 0 : period(i);
@@ -303,8 +225,8 @@ class ShortRows {
     return n <= kBlock ? n : 0;
   }
 
-  const void* fetch(
-      int i, const Cursor& cursor, int64_t at, int64_t n, bool first) {
+  const void*
+  fetch(int i, const Cursor& cursor, int64_t at, int64_t n, bool first) {
     if (dense_[i]) {
       char* from = loop_.address[i] + at * loop_.bytes[i];
       if ((loop_.direct >> i & 1U) != 0)
@@ -313,9 +235,15 @@ class ShortRows {
     } else if (period_[i] == 0 || first) {
       Cursor walk = cursor;
       each_row(
-          walk, i, n, [&](int64_t done, char* from, int64_t m, int64_t step) {
+          walk,
+          i,
+          n,
+          [&](int64_t done, char* from, int64_t m, int64_t step) {
             loop_.load[i](
-                blocks_.data[i] + done * loop_.block_bytes[i], from, m, step);
+                blocks_.data[i] + done * loop_.block_bytes[i],
+                from,
+                m,
+                step);
           });
     }
     return blocks_.data[i];
@@ -325,9 +253,15 @@ class ShortRows {
   void put(Cursor& cursor, char* to, int64_t n) {
     if (!dense_[0]) {
       each_row(
-          cursor, 0, n, [&](int64_t done, char* at, int64_t m, int64_t step) {
+          cursor,
+          0,
+          n,
+          [&](int64_t done, char* at, int64_t m, int64_t step) {
             loop_.store(
-                at, blocks_.data[0] + done * loop_.block_bytes[0], m, step);
+                at,
+                blocks_.data[0] + done * loop_.block_bytes[0],
+                m,
+                step);
           });
       return;
     }
@@ -486,9 +420,8 @@ void run_elementwise(
     loop.load[i] = load_of(views[i]->dtype, computes[i]);
     loop.bytes[i] = static_cast<uint8_t>(element_bytes(views[i]->dtype));
     loop.block_bytes[i] = static_cast<uint8_t>(kBlockBytes[computes[i]]);
-    loop.direct |= static_cast<uint32_t>(
-                       is_direct(views[i]->dtype, computes[i]))
-        << i;
+    loop.direct |=
+        static_cast<uint32_t>(is_direct(views[i]->dtype, computes[i])) << i;
     dense &= views[i]->dense;
   }
   loop.store = store_of(views[0]->dtype, computes[0]);

@@ -39,8 +39,8 @@ struct Params {
 
 // n elements. Tests write bytes, all else the compute type. An input may be
 // the output, not overlap it otherwise.
-using MapFn = void (*)(
-    void* out, const void* const* in, int64_t n, const Params& params);
+using MapFn =
+    void (*)(void* out, const void* const* in, int64_t n, const Params& params);
 // n elements from a stride (in elements) into a dense block of the compute
 // type, and back.
 using LoadFn =

@@ -44,7 +44,11 @@ void fill_row(char* to, int64_t step, int64_t n, E value) {
 
 template <class E>
 void fill_masked_row(
-    char* to, int64_t step, const char* mask, int64_t mask_step, int64_t n,
+    char* to,
+    int64_t step,
+    const char* mask,
+    int64_t mask_step,
+    int64_t n,
     E value) {
   for (int64_t i = 0; i < n; ++i) {
     if (mask[i * mask_step] != 0)
@@ -124,7 +128,10 @@ struct StridedFill {
 } // namespace
 
 void CpuDnn::fill(
-    engine::Stream& stream, const View& out, Scalar value, const View* mask) {
+    engine::Stream& stream,
+    const View& out,
+    Scalar value,
+    const View* mask) {
   const int64_t bytes = element_bytes(out.dtype);
   const uint64_t bits = pattern(out.dtype, value);
   if (out.dense && mask == nullptr) {

@@ -61,13 +61,17 @@ struct SliceGather {
     const char* from = host<const char>(in);
     const int64_t grain = std::max<int64_t>(1, kGrainBytes / bytes);
     parallel_for(
-        batches * outer * picks, grain, [&](int64_t begin, int64_t end) {
+        batches * outer * picks,
+        grain,
+        [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const int64_t row = i / picks; // of batch and outer
             const int64_t which = row / outer * picks + i % picks;
             const int64_t k = checked(index_at(at, wide, which), extent);
             copy_slice(
-                to + i * bytes, from + (row * extent + k) * bytes, bytes);
+                to + i * bytes,
+                from + (row * extent + k) * bytes,
+                bytes);
           }
         });
   }

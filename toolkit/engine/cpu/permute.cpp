@@ -24,15 +24,18 @@ struct DenseCopy {
     char* to = host<char>(out);
     const char* from = host<const char>(in);
     parallel_for(bytes, kCopyGrainBytes, [=](int64_t begin, int64_t end) {
-      std::memmove(
-          to + begin, from + begin, static_cast<size_t>(end - begin));
+      std::memmove(to + begin, from + begin, static_cast<size_t>(end - begin));
     });
   }
 };
 
 template <class E>
-void copy_row(char* to, int64_t to_step, const char* from, int64_t from_step,
-              int64_t n) {
+void copy_row(
+    char* to,
+    int64_t to_step,
+    const char* from,
+    int64_t from_step,
+    int64_t n) {
   if (to_step == sizeof(E) && from_step == sizeof(E)) {
     std::memmove(to, from, static_cast<size_t>(n) * sizeof(E));
     return;
@@ -48,8 +51,12 @@ void copy_row(char* to, int64_t to_step, const char* from, int64_t from_step,
 // of both at a time, so that each cache line is read once.
 template <class E>
 void copy_tiles(
-    const RowNest<2>& nest, char* to, const char* from, int64_t row0,
-    int64_t row1, int64_t columns) {
+    const RowNest<2>& nest,
+    char* to,
+    const char* from,
+    int64_t row0,
+    int64_t row1,
+    int64_t columns) {
   constexpr int64_t kTile = 32;
   const int r = nest.rank - 2;
   const int c = nest.rank - 1;
@@ -94,15 +101,13 @@ struct StridedCopy {
     const RowNest<2> r = rows();
     char* base[] = {host<char>(out), host<char>(in)};
     const int last = r.rank - 1;
-    const int64_t grain =
-        std::max<int64_t>(1, kCopyGrainBytes / 4 / bytes);
+    const int64_t grain = std::max<int64_t>(1, kCopyGrainBytes / 4 / bytes);
     const bool crossed = last > 0 && r.strides[1][last] > 64 &&
         r.strides[1][last - 1] < r.strides[1][last] && r.dims[last] > 8;
     if (!crossed) {
       parallel_for(numel, grain, [&](int64_t begin, int64_t end) {
         for_rows<2>(r, base, begin, end, [&](char* const* at, int64_t n) {
-          copy_row<E>(
-              at[0], r.strides[0][last], at[1], r.strides[1][last], n);
+          copy_row<E>(at[0], r.strides[0][last], at[1], r.strides[1][last], n);
         });
       });
       return;
@@ -166,7 +171,9 @@ struct Piece {
     parallel_for(outer, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         std::memcpy(
-            to + i * out_step, from + i * bytes, static_cast<size_t>(bytes));
+            to + i * out_step,
+            from + i * bytes,
+            static_cast<size_t>(bytes));
     });
   }
 };

@@ -28,8 +28,7 @@ Axes merged(const Axes& axes, bool keep_order) {
   Axes out;
   for (int d = 0; d < sorted.rank; ++d) {
     const int last = out.rank - 1;
-    if (last >= 0 &&
-        out.strides[last] == sorted.strides[d] * sorted.dims[d]) {
+    if (last >= 0 && out.strides[last] == sorted.strides[d] * sorted.dims[d]) {
       out.dims[last] *= sorted.dims[d];
       out.strides[last] = sorted.strides[d];
     } else {
@@ -52,8 +51,8 @@ int64_t offset_of(const Axes& axes, int64_t position) {
 
 namespace {
 
-constexpr int64_t kWidth = 256; // outputs of a vertical unit
-constexpr int64_t kGrain = 32768; // elements worth a thread
+constexpr int64_t kWidth = 256;     // outputs of a vertical unit
+constexpr int64_t kGrain = 32768;   // elements worth a thread
 constexpr int64_t kPartials = 4096; // states kept on a task's stack
 
 bool is_whole(const ReducePlan& plan) {
@@ -71,7 +70,13 @@ Cell start_of(const ReducePlan& plan) {
 }
 
 // Joins the deviations of n1 and n2 elements (Chan et al.).
-void join_moments(Cell& m1, Cell& d1, int64_t n1, Cell m2, Cell d2, int64_t n2) {
+void join_moments(
+    Cell& m1,
+    Cell& d1,
+    int64_t n1,
+    Cell m2,
+    Cell d2,
+    int64_t n2) {
   const double n = static_cast<double>(n1 + n2);
   const double delta = m2.real - m1.real;
   const double share = static_cast<double>(n2) / n;
@@ -89,34 +94,32 @@ void reduce_one(
   Cell& b = *state.b;
   if (plan.kind == ReduceKind::kFold) {
     a = start_of(plan);
-    for_pieces(
-        plan, base, begin, end, [&](const void* x, int64_t n, int64_t) {
-          a = plan.fold->join(a, plan.fold->block(x, n, plan.order));
-        });
+    for_pieces(plan, base, begin, end, [&](const void* x, int64_t n, int64_t) {
+      a = plan.fold->join(a, plan.fold->block(x, n, plan.order));
+    });
     return;
   }
   bool first = true;
-  for_pieces(
-      plan, base, begin, end, [&](const void* x, int64_t n, int64_t at) {
-        if (plan.kind == ReduceKind::kMoments) {
-          Cell m{};
-          Cell d{};
-          plan.moments->block(x, n, &m.real, &d.real);
-          if (first) {
-            a = m;
-            b = d;
-          } else {
-            join_moments(a, b, at - begin, m, d, n);
-          }
-        } else {
-          const Cell v = plan.fold->block(x, n, 0);
-          if (first || plan.arg->better(v, a)) {
-            a = v;
-            b.whole = at + plan.arg->find(x, n, v);
-          }
-        }
-        first = false;
-      });
+  for_pieces(plan, base, begin, end, [&](const void* x, int64_t n, int64_t at) {
+    if (plan.kind == ReduceKind::kMoments) {
+      Cell m{};
+      Cell d{};
+      plan.moments->block(x, n, &m.real, &d.real);
+      if (first) {
+        a = m;
+        b = d;
+      } else {
+        join_moments(a, b, at - begin, m, d, n);
+      }
+    } else {
+      const Cell v = plan.fold->block(x, n, 0);
+      if (first || plan.arg->better(v, a)) {
+        a = v;
+        b.whole = at + plan.arg->find(x, n, v);
+      }
+    }
+    first = false;
+  });
 }
 
 void reduce_columns(
@@ -153,8 +156,7 @@ void reduce_columns(
         for (int64_t r = 0; r < rows; ++r) {
           const char* row = x + r * row_step * step_bytes;
           if (plan.kind == ReduceKind::kMoments) {
-            plan.moments->row(
-                &state.a->real, &state.b->real, row, n, ++seen);
+            plan.moments->row(&state.a->real, &state.b->real, row, n, ++seen);
           } else if (seen++ == 0) {
             for (int64_t i = 0; i < n; ++i) {
               state.a[i] = plan.fold->block(row + i * step_bytes, 1, 0);
@@ -207,8 +209,7 @@ double finished(const ReducePlan& plan, Cell a, Cell b) {
   case ReduceMode::kNorm:
     if (plan.order == 2.0F)
       return std::sqrt(a.real);
-    return plan.order == 1.0F ? a.real
-                              : std::pow(a.real, 1.0 / plan.order);
+    return plan.order == 1.0F ? a.real : std::pow(a.real, 1.0 / plan.order);
   case ReduceMode::kL2Loss:
     return a.real / 2;
   case ReduceMode::kVariance:
@@ -231,8 +232,7 @@ void write(const ReducePlan& plan, int64_t first, int64_t n, ReduceState s) {
     for (int64_t i = 0; i < n; ++i)
       s.a[i].real = finished(plan, s.a[i], s.b[i]);
   }
-  const StoreFn store =
-      store_of(plan.out_dtype, is_whole(plan) ? kI64 : kF64);
+  const StoreFn store = store_of(plan.out_dtype, is_whole(plan) ? kI64 : kF64);
   store(plan.out + first * element_bytes(plan.out_dtype), s.a, n, 1);
 }
 
@@ -247,7 +247,7 @@ struct Unit {
 struct Layout {
   bool vertical;
   int64_t columns; // innermost kept extent
-  int64_t blocks; // per such row
+  int64_t blocks;  // per such row
   int64_t units;
 
   explicit Layout(const ReducePlan& plan) {
@@ -267,8 +267,7 @@ struct Layout {
     const int64_t at = u % blocks * kWidth;
     const int64_t first = row * columns + at;
     const int64_t n = vertical ? std::min(kWidth, columns - at) : 1;
-    return {
-        first, n, plan.in + offset_of(plan.kept, first) * plan.bytes};
+    return {first, n, plan.in + offset_of(plan.kept, first) * plan.bytes};
   }
   void run(
       const ReducePlan& plan,
@@ -293,13 +292,13 @@ int64_t splits_of(const ReducePlan& plan, const Layout& layout) {
     return 1;
   const int64_t room = kPartials / (layout.units * width);
   return std::max<int64_t>(
-      1, std::min({int64_t{64}, room, work / kGrain, plan.reduced}));
+      1,
+      std::min({int64_t{64}, room, work / kGrain, plan.reduced}));
 }
 
 void run_whole(const ReducePlan& plan, const Layout& layout) {
   const int64_t width = layout.vertical ? std::min(kWidth, layout.columns) : 1;
-  const int64_t grain =
-      std::max<int64_t>(1, kGrain / (plan.reduced * width));
+  const int64_t grain = std::max<int64_t>(1, kGrain / (plan.reduced * width));
   parallel_for(layout.units, grain, [&](int64_t begin, int64_t end) {
     Cell a[kWidth];
     Cell b[kWidth];
@@ -315,7 +314,11 @@ void run_whole(const ReducePlan& plan, const Layout& layout) {
       const int64_t n = std::min(kWidth, end - u);
       for (int64_t i = 0; i < n; ++i)
         layout.run(
-            plan, layout.unit(plan, u + i), 0, plan.reduced, {a + i, b + i});
+            plan,
+            layout.unit(plan, u + i),
+            0,
+            plan.reduced,
+            {a + i, b + i});
       write(plan, u, n, {a, b});
     }
   });
@@ -344,7 +347,12 @@ void run_split(const ReducePlan& plan, const Layout& layout, int64_t splits) {
     for (int64_t s = 1; s < splits; ++s) {
       const int64_t part = at + s * width;
       join_part(
-          plan, state, {a + part, b + part}, unit.n, edge(s), edge(s + 1));
+          plan,
+          state,
+          {a + part, b + part},
+          unit.n,
+          edge(s),
+          edge(s + 1));
     }
     write(plan, unit.first, unit.n, state);
   }

@@ -54,7 +54,8 @@ inline void accumulate(
     const T* c = b + row_step;
     const T* d = c + row_step;
     for (int64_t i = 0; i < n; ++i) {
-      const T left = F::template join<T>(F::of(a[i], order), F::of(b[i], order));
+      const T left =
+          F::template join<T>(F::of(a[i], order), F::of(b[i], order));
       const T right =
           F::template join<T>(F::of(c[i], order), F::of(d[i], order));
       acc[i] = F::template join<T>(acc[i], F::template join<T>(left, right));
@@ -122,7 +123,10 @@ Cell join(Cell a, Cell b) {
 
 template <class T>
 void moments_block(
-    const void* from, int64_t n, double* mean, double* deviation) {
+    const void* from,
+    int64_t n,
+    double* mean,
+    double* deviation) {
   const T* x = static_cast<const T*>(from);
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -197,7 +201,10 @@ bool better(Cell a, Cell b) {
 
 template <class Order, class T>
 void arg_row(
-    Cell* best, int64_t* __restrict at, const void* from, int64_t n,
+    Cell* best,
+    int64_t* __restrict at,
+    const void* from,
+    int64_t n,
     int64_t position) {
   using W = Wide<T>;
   const T* __restrict x = static_cast<const T*>(from);
@@ -248,8 +255,7 @@ constexpr ReduceKernels build() {
   numbers<float>(t.fold[kF32]);
   numbers<double>(t.fold[kF64]);
   numbers<int64_t>(t.fold[kI64]);
-  t.fold[kF32][static_cast<int>(Fold::kSumPower)] =
-      fold<FoldSumPower, float>();
+  t.fold[kF32][static_cast<int>(Fold::kSumPower)] = fold<FoldSumPower, float>();
   t.fold[kF64][static_cast<int>(Fold::kSumPower)] =
       fold<FoldSumPower, double>();
   t.fold[kI64][static_cast<int>(Fold::kAnd)] = fold<FoldAnd, int64_t>();

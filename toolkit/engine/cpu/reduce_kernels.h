@@ -70,7 +70,11 @@ struct ArgKernels {
   bool (*better)(Cell a, Cell b);
   // One more row, at this position.
   void (*row)(
-      Cell* best, int64_t* at, const void* x, int64_t n, int64_t position);
+      Cell* best,
+      int64_t* at,
+      const void* x,
+      int64_t n,
+      int64_t position);
 };
 
 struct ReduceKernels {

@@ -44,7 +44,7 @@ struct ReducePlan {
   int32_t correction;
   float order;
   const char* in;
-  char* out; // or null
+  char* out;        // or null
   int64_t* indices; // or null
   LoadFn load;
   const FoldKernels* fold;

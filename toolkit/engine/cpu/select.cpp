@@ -44,8 +44,7 @@ struct Tester {
 // not zero; rank counts from zero. Returns the number of them.
 template <class F>
 int64_t place_all(const Tester& tester, int64_t numel, F&& place) {
-  const int64_t parts =
-      std::clamp<int64_t>(numel / kPartGrain, 1, kParts);
+  const int64_t parts = std::clamp<int64_t>(numel / kPartGrain, 1, kParts);
   int64_t first[kParts + 1] = {};
   const auto edge = [&](int64_t p) { return numel * p / parts; };
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
@@ -60,8 +59,7 @@ int64_t place_all(const Tester& tester, int64_t numel, F&& place) {
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       int64_t rank = first[p];
-      tester.each(
-          edge(p), edge(p + 1), [&](int64_t at) { place(at, rank++); });
+      tester.each(edge(p), edge(p + 1), [&](int64_t at) { place(at, rank++); });
     }
   });
   return first[parts];

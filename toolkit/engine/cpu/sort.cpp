@@ -98,8 +98,7 @@ struct SortTask {
       for (int64_t l = begin; l < end; ++l) {
         const E* x = from + lines.start(l);
         for (int64_t i = 0; i < lines.extent; ++i)
-          items[static_cast<size_t>(i)] = {
-              key_of(x[i * lines.inner]), i};
+          items[static_cast<size_t>(i)] = {key_of(x[i * lines.inner]), i};
         order(items);
         const int64_t start = results.start(l);
         for (int64_t i = 0; i < k; ++i) {

@@ -38,7 +38,10 @@ void map(void* out, const void* const* in, int64_t n, const Params& params) {
 // that has one takes Any.
 template <class Near, class Far, float (*Any)(float, float)>
 void map_near(
-    void* out, const void* const* in, int64_t n, const Params& params) {
+    void* out,
+    const void* const* in,
+    int64_t n,
+    const Params& params) {
   constexpr int64_t kPiece = 512;
   float* o = static_cast<float*>(out);
   const float* x = static_cast<const float*>(in[0]);
@@ -94,7 +97,10 @@ struct ReciprocalSquare {
 };
 template <class T>
 void map_pow(
-    void* out, const void* const* in, int64_t n, const Params& params) {
+    void* out,
+    const void* const* in,
+    int64_t n,
+    const Params& params) {
   const double alpha = params.real[0];
   if (alpha == 2)
     return map<kernels::UnarySquare, T, T>(out, in, n, params);
@@ -162,18 +168,12 @@ struct Builder {
     number<UnaryPow>(M::kPow);
     put(kF32, M::kPow, map_pow<float>);
     put(kF64, M::kPow, map_pow<double>);
-    put(kF32,
-        M::kFloorDiv,
-        map_near<NearFloorDiv, FarQuotient, any_floor_div>);
+    put(kF32, M::kFloorDiv, map_near<NearFloorDiv, FarQuotient, any_floor_div>);
     put(kF32,
         M::kFloorDivByAlpha,
         map_near<NearFloorDivBy, FarQuotientBy, any_floor_div_by>);
-    put(kF32,
-        M::kFloorMod,
-        map_near<NearFloorMod, FarQuotient, any_floor_mod>);
-    put(kF32,
-        M::kTruncMod,
-        map_near<NearTruncMod, FarQuotient, any_trunc_mod>);
+    put(kF32, M::kFloorMod, map_near<NearFloorMod, FarQuotient, any_floor_mod>);
+    put(kF32, M::kTruncMod, map_near<NearTruncMod, FarQuotient, any_trunc_mod>);
     number<UnaryMax>(M::kMax);
     number<UnaryMin>(M::kMin);
     number<UnaryAbs>(M::kAbs);

@@ -112,7 +112,9 @@ class MUDNN_EXPORT Tensor {
     if (dims.size() != strides.size())
       return Status::INVALID_PARAMETER;
     return SetNdInfo(
-        static_cast<int>(dims.size()), dims.begin(), strides.begin());
+        static_cast<int>(dims.size()),
+        dims.begin(),
+        strides.begin());
   }
 
   // After Nonzero and MaskedSelect: the sizes of the result.
@@ -120,8 +122,8 @@ class MUDNN_EXPORT Tensor {
     dims.assign(dims_, dims_ + rank_);
     return Status::SUCCESS;
   }
-  Status GetNdInfo(
-      std::vector<int64_t>& dims, std::vector<int64_t>& strides) const {
+  Status GetNdInfo(std::vector<int64_t>& dims, std::vector<int64_t>& strides)
+      const {
     dims.assign(dims_, dims_ + rank_);
     strides.assign(strides_, strides_ + rank_);
     return Status::SUCCESS;
@@ -248,14 +250,16 @@ class MUDNN_EXPORT Permute : public ImplBase {
  public:
   // Turns in's sizes and strides into those of in.permute(order), and gives out
   // the same sizes, row-major.
-  Status ConfigDimStride(
-      Tensor& out, Tensor& in, int n, const int64_t* order);
+  Status ConfigDimStride(Tensor& out, Tensor& in, int n, const int64_t* order);
   // Moves in's address to the element at starts and gives it out's sizes; the
   // steps, if any, multiply in's strides.
+  Status
+  ConfigDimStrideForSlice(Tensor& out, Tensor& in, const int64_t* starts);
   Status ConfigDimStrideForSlice(
-      Tensor& out, Tensor& in, const int64_t* starts);
-  Status ConfigDimStrideForSlice(
-      Tensor& out, Tensor& in, const int64_t* starts, const int64_t* steps);
+      Tensor& out,
+      Tensor& in,
+      const int64_t* starts,
+      const int64_t* steps);
   Status Run(Handle& handle, Tensor& out, const Tensor& in);
 };
 
