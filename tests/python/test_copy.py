@@ -196,7 +196,13 @@ def test_reading_back_waits() -> None:
     for _ in range(8):
         x = x + 1
     assert x.cpu().eq(9).all()
-    assert x.to("cpu", non_blocking=True).eq(9).all()
+    # Memory that is not pinned is complete when the call returns...
+    host = torch.empty(512, 512)
+    assert host.copy_(x + 1, non_blocking=True).eq(10).all()
+    # ...what torch pins for a non-blocking read is complete after a wait.
+    pinned = x.to("cpu", non_blocking=True)
+    torch.flagos.synchronize()
+    assert pinned.eq(9).all()
 
 
 def test_between_devices(two_devices: None) -> None:
