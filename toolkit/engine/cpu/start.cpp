@@ -13,30 +13,52 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <string>
 
 namespace musa_standin::engine::cpu {
 
 std::atomic<uint64_t> g_counters[static_cast<int>(Counter::kNumber)];
 
 namespace {
+
 std::atomic<bool> g_started{false};
+
+// The code alone would not tell a user what to do: the sentence is printed, for
+// the first call that meets it.
+[[noreturn]] void refuse(musaError_t code, const std::string& sentence) {
+  static std::atomic<bool> told{false};
+  if (!told.exchange(true)) {
+    std::fprintf(stderr, "musa: %s\n", sentence.c_str());
+  }
+  throw Error(code, sentence);
+}
+
 } // namespace
 
 bool engine_started() {
   return g_started.load(std::memory_order_acquire);
 }
 
+void check_environment() {
+  if (!config().error.empty()) {
+    refuse(musaErrorInitializationError, config().error);
+  }
+}
+
 void start_engine() {
   if (engine_started()) {
     return;
   }
-  if (!config().error.empty()) {
-    throw Error(musaErrorInitializationError, config().error);
-  }
+  check_environment();
   if (config().devices == 0) {
     throw Error(musaErrorNoDevice, "this machine has no MUSA device");
   }
-  reserve_range();
+  try {
+    reserve_range();
+  } catch (const Error& error) {
+    refuse(error.code(), error.what());
+  }
   // Two streams that compute and two that copy may go on at once even on a
   // machine of few cores.
   g_scheduler.set_limit(std::clamp(config().threads, 4, 16));

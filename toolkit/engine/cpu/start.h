@@ -9,4 +9,8 @@ namespace musa_standin::engine::cpu {
 void start_engine();
 bool engine_started();
 
+// Throws InitializationError for a malformed environment variable, and prints
+// its sentence once.
+void check_environment();
+
 } // namespace musa_standin::engine::cpu
