@@ -121,9 +121,7 @@ class CpuRuntime final : public Runtime {
 
   // --- devices ---
   int device_count() override {
-    if (!config().error.empty()) {
-      throw Error(musaErrorInitializationError, config().error);
-    }
+    check_environment();
     return config().devices;
   }
   void initialize(int index) override { device(index); }
