@@ -28,14 +28,21 @@ PROGRAM = "clang-tidy-19"  # by name, since versions disagree
 FINDING = re.compile(r"^(/[^:]+):(\d+):(\d+): (error|warning): (.*)$")
 
 
-def sources(tree: pathlib.Path) -> list[pathlib.Path]:
-    """Our compiled files, relative to the root."""
-    commands = json.loads((tree / "compile_commands.json").read_text())
-    found = set()
-    for command in commands:
-        path = pathlib.Path(command["directory"], command["file"]).resolve()
+def database(tree: pathlib.Path) -> list[pathlib.Path]:
+    """Our compiled files, with a database in tree/tidy of one command for each.
+
+    The toolkit compiles a kernel once for each instruction set; once is read here.
+    Words that only g++ knows are left out.
+    """
+    found = {}
+    for entry in json.loads((tree / "compile_commands.json").read_text()):
+        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
         if path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "build"):
-            found.add(path.relative_to(ROOT))
+            command = re.sub(r" -fno-tree-\S+", "", entry["command"])
+            found.setdefault(path.relative_to(ROOT), {**entry, "command": command})
+    (tree / "tidy").mkdir(exist_ok=True)
+    text = json.dumps(list(found.values()))
+    (tree / "tidy" / "compile_commands.json").write_text(text)
     return sorted(found)
 
 
@@ -79,7 +86,7 @@ def main() -> int:
     changed = changed_since(options.base) if options.base else set()
     paths = [
         path
-        for path in sources(options.tree)
+        for path in database(options.tree)
         if path in changed
         or str(path).startswith(tuple(f"{f}/" for f in options.folder))
     ]
@@ -88,7 +95,7 @@ def main() -> int:
     found: set[str] = set()  # a header's finding comes once for each of its users
     late = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda path: tidy(options.tree, path, end), paths)
+        results = pool.map(lambda path: tidy(options.tree / "tidy", path, end), paths)
         for path, findings in zip(paths, results, strict=True):
             if findings is None:
                 late.append(str(path))
