@@ -359,6 +359,11 @@ const Row* find(musaError_t code) {
 
 } // namespace
 
+// Out of line, so that the class's type lies in one library.
+const char* Error::what() const noexcept {
+  return what_.c_str();
+}
+
 const char* error_name(musaError_t code) noexcept {
   const Row* row = find(code);
   return row != nullptr ? row->name : "unrecognized error code";

@@ -23,9 +23,7 @@ class MUSA_ENGINE_API Error : public std::exception {
       code_(code), what_(std::move(what)), task_(task) {}
 
   [[nodiscard]] musaError_t code() const noexcept { return code_; }
-  [[nodiscard]] const char* what() const noexcept override {
-    return what_.c_str();
-  }
+  [[nodiscard]] const char* what() const noexcept override;
   // Name of the task that failed, or null.
   [[nodiscard]] const char* task() const noexcept { return task_; }
 

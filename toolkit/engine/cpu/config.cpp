@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kGranule = 2 * kMiB;
 constexpr int kMaxThreads = 1024;
+constexpr long kMaxRace = 1'000'000;
 
 const char* environment(const char* name) {
   const char* value = std::getenv(name); // NOLINT(concurrency-mt-unsafe)
@@ -112,6 +113,14 @@ Config read() {
       return out;
     }
     out.threads = static_cast<int>(count);
+  }
+  const char* race = environment("MUSA_CPU_EVENT_RACE");
+  if (race != nullptr && !parse_count(race, 0, kMaxRace, out.event_race)) {
+    out.error = malformed(
+        "MUSA_CPU_EVENT_RACE",
+        race,
+        "a whole number from 0 to 1000000");
+    return out;
   }
   out.memory_bytes = default_memory(out.devices);
   const char* memory = environment("MUSA_CPU_MEMORY");

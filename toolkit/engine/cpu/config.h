@@ -13,6 +13,7 @@ struct Config {
   int devices = 1;         // MUSA_CPU_DEVICES, after MUSA_VISIBLE_DEVICES
   int threads = 1;         // MUSA_CPU_THREADS
   size_t memory_bytes = 0; // MUSA_CPU_MEMORY: of each device
+  long event_race = 0; // MUSA_CPU_EVENT_RACE: every n-th wait is lost; 0: none
   // A malformed variable: one sentence that names it, its value and what is
   // allowed.  Empty if all is well.
   std::string error;

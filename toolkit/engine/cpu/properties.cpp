@@ -17,7 +17,7 @@
 namespace musa_standin::engine::cpu {
 namespace {
 
-std::string processor() {
+std::string read_processor() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
   while (std::getline(file, line)) {
@@ -29,6 +29,11 @@ std::string processor() {
   return "";
 }
 
+const std::string& processor() {
+  static const auto* const name = new std::string(read_processor());
+  return *name;
+}
+
 int last_level_cache() {
   const long bytes =
       std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
@@ -37,7 +42,7 @@ int last_level_cache() {
 
 // Client code branches on these.
 void describe_identity(int device, musaDeviceProp& out) {
-  const std::string cpu = processor();
+  const std::string& cpu = processor();
   std::snprintf(
       out.name,
       sizeof out.name,
@@ -87,7 +92,6 @@ void describe_sizes(musaDeviceProp& out) {
 }
 
 void describe_abilities(musaDeviceProp& out) {
-  out.integrated = 1;
   out.canMapHostMemory = 1;
   out.concurrentKernels = 1;
   out.asyncEngineCount = 2;

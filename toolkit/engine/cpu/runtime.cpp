@@ -16,7 +16,6 @@
 #include "toolkit/engine/cpu/start.h"
 #include "toolkit/engine/fault.h"
 
-#include <cstdlib>
 #include <cstring>
 
 namespace musa_standin::engine {
@@ -79,11 +78,7 @@ struct CallbackTask {
 // MUSA_CPU_EVENT_RACE=n: every n-th wait between two non-blocking streams is
 // lost, as one user of the vendor's runtime reports it.
 bool lost_in_race(const Stream& waiter, const Mark& mark) {
-  static const unsigned long period = [] {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe)
-    const char* value = std::getenv("MUSA_CPU_EVENT_RACE");
-    return value != nullptr ? std::strtoul(value, nullptr, 10) : 0UL;
-  }();
+  const auto period = static_cast<unsigned long>(config().event_race);
   static std::atomic<unsigned long> waits{0};
   return period != 0 && waiter.order() == Stream::Order::kNone &&
       mark.stream != nullptr && mark.stream->order() == Stream::Order::kNone &&
