@@ -33,17 +33,18 @@ Dims spatial_strides(const Dims& dims, int64_t step) {
   return strides;
 }
 
-// The caller's order.
+// The caller's order; of `total` channels.
 Desc image_desc(
     const ConvShape& s,
     int64_t channels,
+    int64_t total,
     const int64_t (&all)[kMaxSpatial]) {
   const Dims positions = spatial(s, all);
   const int64_t plane = all[0] * all[1] * all[2];
   const bool last = s.images == ImageOrder::kChannelsLast;
   const Dims strides = join(
-      {channels * plane, last ? 1 : plane},
-      spatial_strides(positions, last ? channels : 1));
+      {total * plane, last ? 1 : plane},
+      spatial_strides(positions, last ? total : 1));
   return {join({s.n, channels}, positions), kFloat, strides};
 }
 
@@ -56,7 +57,8 @@ Dims filter_dims(const ConvShape& s) {
 
 // The caller's order.
 Desc filter_desc(const ConvShape& s) {
-  const int64_t ic = s.ic / s.groups;
+  const int64_t ic = s.in_channels / s.groups;
+  const int64_t oc = s.out_channels;
   const Dims kernel = spatial(s, s.kernel);
   Dims strides;
   switch (s.filter) {
@@ -67,7 +69,7 @@ Desc filter_desc(const ConvShape& s) {
     strides = join({ic * s.taps(), 1}, spatial_strides(kernel, ic));
     break;
   case FilterOrder::kSpatialFirst:
-    strides = join({1, s.oc}, spatial_strides(kernel, ic * s.oc));
+    strides = join({1, oc}, spatial_strides(kernel, ic * oc));
     break;
   }
   if (s.groups != 1)
@@ -97,81 +99,95 @@ Tag image_tag(const ConvShape& s) {
                                                                     : Tag::any;
 }
 
-ConvDescs primitive_descs(const ConvShape& s) {
-  const Tag tag = image_tag(s);
-  const Desc in(join({s.n, s.ic}, spatial(s, s.in)), kFloat, tag);
-  const Desc filter(filter_dims(s), kFloat, Tag::any);
-  const Desc out(join({s.n, s.oc}, spatial(s, s.out)), kFloat, tag);
-  const Dims strides = spatial(s, s.stride);
-  const Dims pads = spatial(s, s.pad);
-  Dims dilates = spatial(s, s.dilation);
-  for (int64_t& dilation : dilates)
-    --dilation; // oneDNN counts the gaps
+// What all passes are described by.
+struct Geometry {
+  Desc in;
+  Desc filter;
+  Desc out;
+  Dims strides;
+  Dims dilates;
+  Dims pads;
   dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-  const dnnl::convolution_forward::primitive_desc forward(
+};
+
+Geometry geometry(const ConvShape& s) {
+  const Tag tag = image_tag(s);
+  Geometry g;
+  g.in = Desc(join({s.n, s.ic}, spatial(s, s.in)), kFloat, tag);
+  g.filter = Desc(filter_dims(s), kFloat, Tag::any);
+  g.out = Desc(join({s.n, s.oc}, spatial(s, s.out)), kFloat, tag);
+  g.strides = spatial(s, s.stride);
+  g.pads = spatial(s, s.pad);
+  g.dilates = spatial(s, s.dilation);
+  for (int64_t& dilation : g.dilates)
+    --dilation; // oneDNN counts the gaps
+  g.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return g;
+}
+
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+using Forward = dnnl::convolution_forward;
+
+Forward::primitive_desc forward_desc(const Geometry& g) {
+  return {
       onednn(),
       dnnl::prop_kind::forward_training,
       kDirect,
-      in,
-      filter,
-      out,
-      strides,
-      dilates,
-      pads,
-      pads,
-      attr);
-  switch (s.pass) {
-  case ConvPass::kForward:
+      g.in,
+      g.filter,
+      g.out,
+      g.strides,
+      g.dilates,
+      g.pads,
+      g.pads,
+      g.attr};
+}
+
+// forward is a hint only.
+template <class Pass>
+typename Pass::primitive_desc backward_desc(
+    const Geometry& g,
+    const Forward::primitive_desc& forward) {
+  return {
+      onednn(),
+      kDirect,
+      g.in,
+      g.filter,
+      g.out,
+      g.strides,
+      g.dilates,
+      g.pads,
+      g.pads,
+      forward,
+      g.attr};
+}
+
+ConvDescs primitive_descs(const ConvShape& s) {
+  const Geometry g = geometry(s);
+  const Forward::primitive_desc f = forward_desc(g);
+  if (s.pass == ConvPass::kForward)
     return {
         {},
-        {forward.src_desc(), forward.weights_desc(), forward.dst_desc()},
-        forward.scratchpad_desc(),
-        dnnl::convolution_forward(forward)};
-  case ConvPass::kBackwardData: {
-    const dnnl::convolution_backward_data::primitive_desc backward(
-        onednn(),
-        kDirect,
-        in,
-        filter,
-        out,
-        strides,
-        dilates,
-        pads,
-        pads,
-        forward,
-        attr);
+        {f.src_desc(), f.weights_desc(), f.dst_desc()},
+        f.scratchpad_desc(),
+        Forward(f)};
+  if (s.pass == ConvPass::kBackwardData) {
+    using Pass = dnnl::convolution_backward_data;
+    const Pass::primitive_desc b = backward_desc<Pass>(g, f);
     return {
         {},
-        {backward.diff_src_desc(),
-         backward.weights_desc(),
-         backward.diff_dst_desc()},
-        backward.scratchpad_desc(),
-        dnnl::convolution_backward_data(backward)};
+        {b.diff_src_desc(), b.weights_desc(), b.diff_dst_desc()},
+        b.scratchpad_desc(),
+        Pass(b)};
   }
-  default: {
-    const dnnl::convolution_backward_weights::primitive_desc backward(
-        onednn(),
-        kDirect,
-        in,
-        filter,
-        out,
-        strides,
-        dilates,
-        pads,
-        pads,
-        forward,
-        attr);
-    return {
-        {},
-        {backward.src_desc(),
-         backward.diff_weights_desc(),
-         backward.diff_dst_desc()},
-        backward.scratchpad_desc(),
-        dnnl::convolution_backward_weights(backward)};
-  }
-  }
+  using Pass = dnnl::convolution_backward_weights;
+  const Pass::primitive_desc b = backward_desc<Pass>(g, f);
+  return {
+      {},
+      {b.src_desc(), b.diff_weights_desc(), b.diff_dst_desc()},
+      b.scratchpad_desc(),
+      Pass(b)};
 }
 
 } // namespace
@@ -183,9 +199,9 @@ dnnl::engine& onednn() {
 
 ConvDescs conv_descs(const ConvShape& s) {
   ConvDescs descs = primitive_descs(s);
-  descs.outside[0] = image_desc(s, s.ic, s.in);
+  descs.outside[0] = image_desc(s, s.ic, s.in_channels, s.in);
   descs.outside[1] = filter_desc(s);
-  descs.outside[2] = image_desc(s, s.oc, s.out);
+  descs.outside[2] = image_desc(s, s.oc, s.out_channels, s.out);
   return descs;
 }
 

@@ -22,7 +22,7 @@ enum class FilterOrder : int32_t {
 constexpr int kMaxSpatial = 3;
 
 // Sizes of a pass over n images; compared byte by byte, so without padding.
-// The dimensions of depth are 1 where there are two spatial ones.
+// What depth has is 1 where there are two spatial dimensions.
 struct ConvShape {
   ConvPass pass;
   ImageOrder images;
@@ -32,6 +32,9 @@ struct ConvShape {
   int64_t n;
   int64_t ic;
   int64_t oc;
+  // Channels of the caller's memory: more than the above for a slice of them.
+  int64_t in_channels;
+  int64_t out_channels;
   int64_t in[kMaxSpatial]; // depth, height, width
   int64_t out[kMaxSpatial];
   int64_t kernel[kMaxSpatial];
