@@ -15,12 +15,12 @@ namespace musa_standin::engine {
 class MUSA_ENGINE_API Error : public std::exception {
  public:
   explicit Error(musaError_t code) : code_(code) {}
-  Error(musaError_t code, std::string what) :
-      code_(code), what_(std::move(what)) {}
+  Error(musaError_t code, std::string what)
+      : code_(code), what_(std::move(what)) {}
 
   // An error that a task left behind; `task` lives as long as the process.
-  Error(musaError_t code, std::string what, const char* task) :
-      code_(code), what_(std::move(what)), task_(task) {}
+  Error(musaError_t code, std::string what, const char* task)
+      : code_(code), what_(std::move(what)), task_(task) {}
 
   [[nodiscard]] musaError_t code() const noexcept { return code_; }
   [[nodiscard]] const char* what() const noexcept override;

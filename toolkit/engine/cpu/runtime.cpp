@@ -8,6 +8,7 @@
 #include "toolkit/engine/cpu/device.h"
 #include "toolkit/engine/cpu/event.h"
 #include "toolkit/engine/cpu/exit.h"
+#include "toolkit/engine/cpu/host_function.h"
 #include "toolkit/engine/cpu/mem_pool.h"
 #include "toolkit/engine/cpu/memory.h"
 #include "toolkit/engine/cpu/pool.h"
@@ -39,41 +40,6 @@ void surface(Device& device) {
   }
   device.throw_error();
 }
-
-// Runs a caller's function; no call of the runtime is permitted in there.
-class HostFunctionScope {
- public:
-  HostFunctionScope() {
-    t_state.in_host_function = !planted("host_function_may_call");
-  }
-  ~HostFunctionScope() { t_state.in_host_function = false; }
-  HostFunctionScope(const HostFunctionScope&) = delete;
-  HostFunctionScope& operator=(const HostFunctionScope&) = delete;
-
- private:
-  BlockingScope blocking_;
-};
-
-struct HostFunctionTask {
-  musaHostFn_t function;
-  void* data;
-
-  void operator()() const {
-    const HostFunctionScope scope;
-    function(data);
-  }
-};
-
-struct CallbackTask {
-  musaStream_t stream;
-  musaStreamCallback_t callback;
-  void* data;
-
-  void operator()() const {
-    const HostFunctionScope scope;
-    callback(stream, musaSuccess, data);
-  }
-};
 
 // MUSA_CPU_EVENT_RACE=n: every n-th wait between two non-blocking streams is
 // lost, as one user of the vendor's runtime reports it.
@@ -399,14 +365,14 @@ class CpuRuntime final : public Runtime {
       engine::Stream& stream,
       musaHostFn_t function,
       void* data) override {
-    own(stream).submit("host function", HostFunctionTask{function, data});
+    cpu::launch_host_function(own(stream), function, data);
   }
   void add_callback(
       engine::Stream& stream,
       musaStream_t handle,
       musaStreamCallback_t callback,
       void* data) override {
-    own(stream).submit("callback", CallbackTask{handle, callback, data});
+    cpu::add_callback(own(stream), handle, callback, data);
   }
 
   // --- events ---
