@@ -3,7 +3,6 @@
 #include "toolkit/engine/cpu/conv_plan.h"
 
 #include "toolkit/engine/cpu/conv_descs.h"
-#include "toolkit/engine/cpu/exit.h"
 #include "toolkit/engine/cpu/spin_lock.h"
 
 #include "toolkit/engine/error.h"
@@ -178,7 +177,6 @@ class OneDnnPlan final : public ConvPlan {
     check(
         dnnl_primitive_execute(reorders_[i].get(), b.stream.get(), 2, args),
         "reorder");
-    onednn_used(PrimitiveKind::kReorder);
   }
 
   void execute(Binding& b) {
@@ -186,10 +184,6 @@ class OneDnnPlan final : public ConvPlan {
         {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
         {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST},
         {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST}};
-    static constexpr PrimitiveKind kKinds[3] = {
-        PrimitiveKind::kConvolution,
-        PrimitiveKind::kConvolutionBackwardData,
-        PrimitiveKind::kConvolutionBackwardWeights};
     const auto pass = static_cast<size_t>(shape_.pass);
     const dnnl_exec_arg_t args[] = {
         {kArgs[pass][0], b.inside[0].get()},
@@ -199,7 +193,6 @@ class OneDnnPlan final : public ConvPlan {
     check(
         dnnl_primitive_execute(descs_.primitive.get(), b.stream.get(), 4, args),
         "convolution");
-    onednn_used(kKinds[pass]);
   }
 
   Binding* take() {

@@ -31,8 +31,6 @@ void stop_at_exit() {
 
 } // namespace
 
-std::atomic<uint32_t> g_used_primitives{0};
-
 void arm_exit() {
   std::atexit(&stop_at_exit);
 }

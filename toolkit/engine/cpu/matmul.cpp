@@ -4,7 +4,6 @@
 #include "toolkit/engine/cpu/gemm_kernels.h"
 
 #include "toolkit/engine/cpu/dnn.h"
-#include "toolkit/engine/cpu/exit.h"
 #include "toolkit/engine/cpu/memory.h"
 #include "toolkit/engine/cpu/pool.h"
 #include "toolkit/engine/cpu/stream.h"
@@ -186,7 +185,6 @@ void sgemm(const MatmulJob& job, const Part& p, float* out, double beta) {
       job.n);
   if (status != dnnl_success)
     throw Error(musaErrorUnknown, "oneDNN refused a matrix product");
-  onednn_used(PrimitiveKind::kGemm);
 }
 
 GemmEpilogue epilogue_of(const MatmulJob& job, const Part& p) {
