@@ -57,9 +57,10 @@ def _start() -> dict[str, str]:
     _loader.check_maps(home, build)
     _C.check_environment()
 
-    from torch_fl import _sharing, flagos
+    from torch_fl import _patches, _sharing, flagos
 
     _name_device(torch, flagos)
+    _patches.apply()
     _sharing.register()
     atexit.register(_C.stop)  # queued work ends before the process's memory does
     return {"torch": str(torch.__version__), **_loader.describe(build, home)}

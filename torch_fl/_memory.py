@@ -104,7 +104,7 @@ def device_memory_used(device: DeviceLike = None) -> int:
 def empty_cache() -> None:
     """Give cached memory that no tensor uses back to the devices."""
     if _C.is_initialized():
-        _C.empty_cache(-1)
+        _C.empty_cache()
 
 
 def empty_host_cache() -> None:

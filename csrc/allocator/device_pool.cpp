@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <exception>
 
 namespace torch_fl::allocator {
 namespace {
@@ -30,6 +32,28 @@ size_t segment_bytes(size_t bytes) {
     return kSmallSegment;
   }
   return bytes < kLargeLimit ? kLargeSegment : round_up(bytes, kLargeUnit);
+}
+
+// Torch parses its variable at the first look; its own errors do not name it.
+void check_settings() {
+  try {
+    static_cast<void>(Config::instance());
+  } catch (const std::exception& error) {
+    const auto* detailed = dynamic_cast<const c10::Error*>(&error);
+    for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+      const char* value = std::getenv(name); // NOLINT(concurrency-mt-unsafe)
+      TORCH_CHECK_VALUE(
+          value == nullptr,
+          name,
+          "=",
+          value,
+          " is malformed (",
+          detailed != nullptr ? detailed->what_without_backtrace()
+                              : error.what(),
+          "): pairs such as max_split_size_mb:128 are allowed.");
+    }
+    throw;
+  }
 }
 
 bool has_power2_rounding() {

@@ -47,10 +47,10 @@ py::dict duration_dict(const c10::CachingAllocator::DurationStat& stat) {
 }
 
 // torch.cuda.memory_stats' names.
-py::dict memory_stats(c10::DeviceIndex device) {
-  const auto stats = [device] {
+py::dict memory_stats(int64_t device) {
+  const auto stats = [index = index_of(device)] {
     const py::gil_scoped_release release;
-    return allocator::device_allocator()->getDeviceStats(device);
+    return allocator::device_allocator()->getDeviceStats(index);
   }();
   py::dict result;
   result["num_alloc_retries"] = stats.num_alloc_retries;
@@ -97,14 +97,14 @@ void bind_memory(py::module_& module) {
   module.def("host_memory_stats", &host_memory_stats);
   module.def(
       "reset_accumulated_memory_stats",
-      [](c10::DeviceIndex device) {
-        allocator::device_allocator()->resetAccumulatedStats(device);
+      [](int64_t device) {
+        allocator::device_allocator()->resetAccumulatedStats(index_of(device));
       },
       NoGil());
   module.def(
       "reset_peak_memory_stats",
-      [](c10::DeviceIndex device) {
-        allocator::device_allocator()->resetPeakStats(device);
+      [](int64_t device) {
+        allocator::device_allocator()->resetPeakStats(index_of(device));
       },
       NoGil());
   module.def(
@@ -115,14 +115,24 @@ void bind_memory(py::module_& module) {
       "reset_peak_host_memory_stats",
       [] { allocator::host_allocator()->reset_peak_stats(); },
       NoGil());
-  module.def("memory_info", &runtime::memory_info, NoGil());
-  module.def("empty_cache", &allocator::empty_cache, NoGil());
+  module.def(
+      "memory_info",
+      [](int64_t device) { return runtime::memory_info(index_of(device)); },
+      NoGil());
+  module.def("empty_cache", [] { allocator::empty_cache(); }, NoGil());
   module.def(
       "empty_host_cache",
       [] { allocator::host_allocator()->empty_cache(); },
       NoGil());
-  module.def("set_memory_fraction", &allocator::set_memory_fraction, NoGil());
-  module.def("memory_fraction", &allocator::memory_fraction);
+  module.def(
+      "set_memory_fraction",
+      [](double fraction, int64_t device) {
+        allocator::set_memory_fraction(fraction, index_of(device));
+      },
+      NoGil());
+  module.def("memory_fraction", [](int64_t device) {
+    return allocator::memory_fraction(index_of(device));
+  });
   module.def("report_memory_to_profiler", &allocator::report_to_profiler);
   module.def(
       "is_pinned",

@@ -33,10 +33,10 @@ StreamNumbers numbers_of(const runtime::Stream& stream) {
       static_cast<int64_t>(data.device_type)};
 }
 
-runtime::Stream stream_of(c10::StreamId id, c10::DeviceIndex device) {
+runtime::Stream stream_of(c10::StreamId id, int64_t device) {
   return runtime::Stream(c10::Stream(
       c10::Stream::UNSAFE,
-      c10::Device(c10::DeviceType::PrivateUse1, device),
+      c10::Device(c10::DeviceType::PrivateUse1, index_of(device)),
       id));
 }
 
@@ -88,17 +88,15 @@ void bind_devices(py::module_& module) {
   module.def("current_device", &runtime::current_device);
   module.def(
       "set_device",
-      [](c10::DeviceIndex index) {
-        runtime::set_device(runtime::checked_index(index));
-      },
+      [](int64_t index) { runtime::set_device(index_of(index)); },
       NoGil());
   // Returns the old device; a negative index changes nothing.
   module.def(
       "exchange_device",
-      [](c10::DeviceIndex index) {
+      [](int64_t index) {
         const c10::DeviceIndex old = runtime::current_device();
         if (index >= 0) {
-          runtime::set_device(runtime::checked_index(index));
+          runtime::set_device(index_of(index));
         }
         return old;
       },
@@ -108,9 +106,17 @@ void bind_devices(py::module_& module) {
     return runtime::is_initialized() && !runtime::is_in_bad_fork();
   });
   module.def("is_in_bad_fork", &runtime::is_in_bad_fork);
-  module.def("has_primary_context", &runtime::has_primary_context);
-  module.def("device_properties", &runtime::device_properties, NoGil());
-  module.def("synchronize", &runtime::synchronize_device, NoGil());
+  module.def("has_primary_context", [](int64_t index) {
+    return runtime::has_primary_context(index_of(index));
+  });
+  module.def(
+      "device_properties",
+      [](int64_t index) { return runtime::device_properties(index_of(index)); },
+      NoGil());
+  module.def(
+      "synchronize",
+      [](int64_t index) { runtime::synchronize_device(index_of(index)); },
+      NoGil());
   module.def("stop", &runtime::stop_toolkit, NoGil());
   module.def("check_environment", [] {
     routing::check_environment();
@@ -119,32 +125,32 @@ void bind_devices(py::module_& module) {
 }
 
 void bind_streams(py::module_& module) {
-  module.def("current_stream", [](c10::DeviceIndex device) {
-    return numbers_of(runtime::current_stream(device));
+  module.def("current_stream", [](int64_t device) {
+    return numbers_of(runtime::current_stream(index_of(device)));
   });
-  module.def("default_stream", [](c10::DeviceIndex device) {
-    return numbers_of(runtime::default_stream(device));
+  module.def("default_stream", [](int64_t device) {
+    return numbers_of(runtime::default_stream(index_of(device)));
   });
   module.def(
       "set_stream",
-      [](c10::StreamId id, c10::DeviceIndex device) {
+      [](c10::StreamId id, int64_t device) {
         runtime::set_current_stream(stream_of(id, device));
       },
       NoGil());
-  module.def("external_stream", [](uintptr_t handle, c10::DeviceIndex device) {
+  module.def("external_stream", [](uintptr_t handle, int64_t device) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): Python's handles
     auto* stream = reinterpret_cast<musaStream_t>(handle);
-    return numbers_of(runtime::external_stream(stream, device));
+    return numbers_of(runtime::external_stream(stream, index_of(device)));
   });
   module.def(
       "stream_handle",
-      [](c10::StreamId id, c10::DeviceIndex device) {
+      [](c10::StreamId id, int64_t device) {
         return reinterpret_cast<uintptr_t>(stream_of(id, device).handle());
       },
       NoGil());
   module.def(
       "stream_priority",
-      [](c10::StreamId id, c10::DeviceIndex device) {
+      [](c10::StreamId id, int64_t device) {
         return stream_of(id, device).priority();
       },
       NoGil());
@@ -166,7 +172,9 @@ void bind_streams(py::module_& module) {
 }
 
 void bind_random(py::module_& module) {
-  module.def("default_generator", &rng::default_generator);
+  module.def("default_generator", [](int64_t device) {
+    return rng::default_generator(index_of(device));
+  });
   module.def("manual_seed_all", &rng::manual_seed_all, NoGil());
 }
 
@@ -186,6 +194,21 @@ void bind_routing(py::module_& module) {
 }
 
 } // namespace
+
+c10::DeviceIndex index_of(int64_t device) {
+  const auto index = static_cast<c10::DeviceIndex>(device);
+  if (index == device) {
+    return runtime::checked_index(index);
+  }
+  TORCH_CHECK(
+      false,
+      "flagos:",
+      device,
+      " does not exist: this machine has ",
+      static_cast<int>(runtime::device_count()),
+      " flagos device(s), numbered from 0.");
+}
+
 } // namespace torch_fl::python
 
 PYBIND11_MODULE(_C, module) {
