@@ -56,6 +56,11 @@ void check_settings() {
   }
 }
 
+size_t checked_max_split_size() {
+  check_settings();
+  return Config::max_split_size();
+}
+
 bool has_power2_rounding() {
   const std::vector<size_t>& divisions = Config::roundup_power2_divisions();
   return std::any_of(divisions.begin(), divisions.end(), [](size_t count) {
@@ -91,7 +96,7 @@ active_stats(const Tally& allocated, const Tally& waiting, const Peaks& peaks) {
 } // namespace
 
 DevicePool::DevicePool(c10::DeviceIndex device)
-    : device_(device), max_split_bytes_(Config::max_split_size()),
+    : device_(device), max_split_bytes_(checked_max_split_size()),
       max_rounding_bytes_(Config::max_non_split_rounding_size()),
       rounds_to_powers_(has_power2_rounding()) {
   counts_.max_split_size = static_cast<int64_t>(
