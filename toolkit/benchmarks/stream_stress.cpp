@@ -167,6 +167,7 @@ int main(int argc, char** argv) {
   const std::vector<musaStream_t> streams = make_streams();
   std::atomic<long> bad{0};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] { bad += produce(i, tasks, streams); });
   }

@@ -206,7 +206,7 @@ void Device::throw_error() {
   if (sticky() == musaSuccess) {
     has_error_.store(false, std::memory_order_release);
   }
-  throw error;
+  throw Error(error);
 }
 
 const char* Device::failed_task() {

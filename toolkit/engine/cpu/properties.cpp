@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace musa_standin::engine::cpu {
@@ -106,6 +107,101 @@ void describe_abilities(musaDeviceProp& out) {
   out.canUseHostPointerForRegisteredMem = 1;
 }
 
+// Attributes that are properties under another name.
+struct IntRow {
+  musaDeviceAttr attribute;
+  int musaDeviceProp::* member;
+};
+constexpr IntRow kInts[] = {
+    {musaDevAttrMaxThreadsPerBlock, &musaDeviceProp::maxThreadsPerBlock},
+    {musaDevAttrWarpSize, &musaDeviceProp::warpSize},
+    {musaDevAttrMaxRegistersPerBlock, &musaDeviceProp::regsPerBlock},
+    {musaDevAttrMaxRegistersPerMultiprocessor,
+     &musaDeviceProp::regsPerMultiprocessor},
+    {musaDevAttrClockRate, &musaDeviceProp::clockRate},
+    {musaDevAttrMemoryClockRate, &musaDeviceProp::memoryClockRate},
+    {musaDevAttrGlobalMemoryBusWidth, &musaDeviceProp::memoryBusWidth},
+    {musaDevAttrL2CacheSize, &musaDeviceProp::l2CacheSize},
+    {musaDevAttrMultiProcessorCount, &musaDeviceProp::multiProcessorCount},
+    {musaDevAttrMaxThreadsPerMultiProcessor,
+     &musaDeviceProp::maxThreadsPerMultiProcessor},
+    {musaDevAttrMaxBlocksPerMultiprocessor,
+     &musaDeviceProp::maxBlocksPerMultiProcessor},
+    {musaDevAttrAsyncEngineCount, &musaDeviceProp::asyncEngineCount},
+    {musaDevAttrPciBusId, &musaDeviceProp::pciBusID},
+    {musaDevAttrComputeCapabilityMajor, &musaDeviceProp::major},
+    {musaDevAttrComputeCapabilityMinor, &musaDeviceProp::minor},
+    {musaDevAttrSingleToDoublePrecisionPerfRatio,
+     &musaDeviceProp::singleToDoublePrecisionPerfRatio},
+};
+struct SizeRow {
+  musaDeviceAttr attribute;
+  size_t musaDeviceProp::* member;
+};
+constexpr SizeRow kSizes[] = {
+    {musaDevAttrMaxSharedMemoryPerBlock, &musaDeviceProp::sharedMemPerBlock},
+    {musaDevAttrMaxSharedMemoryPerBlockOptin,
+     &musaDeviceProp::sharedMemPerBlockOptin},
+    {musaDevAttrMaxSharedMemoryPerMultiprocessor,
+     &musaDeviceProp::sharedMemPerMultiprocessor},
+    {musaDevAttrTotalConstantMemory, &musaDeviceProp::totalConstMem},
+    {musaDevAttrMaxPitch, &musaDeviceProp::memPitch},
+    {musaDevAttrTextureAlignment, &musaDeviceProp::textureAlignment},
+    {musaDevAttrTexturePitchAlignment, &musaDeviceProp::texturePitchAlignment},
+    {musaDevAttrSurfaceAlignment, &musaDeviceProp::surfaceAlignment},
+};
+
+// What every device of this engine can do, and what none can.
+constexpr musaDeviceAttr kAbilities[] = {
+    musaDevAttrGpuOverlap,
+    musaDevAttrIntegrated,
+    musaDevAttrCanMapHostMemory,
+    musaDevAttrConcurrentKernels,
+    musaDevAttrUnifiedAddressing,
+    musaDevAttrStreamPrioritiesSupported,
+    musaDevAttrGlobalL1CacheSupported,
+    musaDevAttrLocalL1CacheSupported,
+    musaDevAttrManagedMemory,
+    musaDevAttrHostNativeAtomicSupported,
+    musaDevAttrConcurrentManagedAccess,
+    musaDevAttrCanUseHostPointerForRegisteredMem,
+    musaDevAttrHostRegisterSupported,
+    musaDevAttrHostRegisterReadOnlySupported,
+    musaDevAttrMemoryPoolsSupported,
+};
+constexpr musaDeviceAttr kAbsent[] = {
+    musaDevAttrPciDeviceId,
+    musaDevAttrPciDomainId,
+    musaDevAttrComputeMode,
+    musaDevAttrKernelExecTimeout,
+    musaDevAttrEccEnabled,
+    musaDevAttrTccDriver,
+    musaDevAttrIsMultiGpuBoard,
+    musaDevAttrMultiGpuBoardGroupID,
+    musaDevAttrPageableMemoryAccess,
+    musaDevAttrComputePreemptionSupported,
+    musaDevAttrCooperativeLaunch,
+    musaDevAttrCooperativeMultiDeviceLaunch,
+    musaDevAttrCanFlushRemoteWrites,
+    musaDevAttrPageableMemoryAccessUsesHostPageTables,
+    musaDevAttrDirectManagedMemAccessFromHost,
+    musaDevAttrMaxPersistingL2CacheSize,
+    musaDevAttrMaxAccessPolicyWindowSize,
+    musaDevAttrReservedSharedMemoryPerBlock,
+    musaDevAttrSparseMusaArraySupported,
+    musaDevAttrTimelineSemaphoreInteropSupported,
+    musaDevAttrGPUDirectRDMASupported,
+    musaDevAttrGPUDirectRDMAFlushWritesOptions,
+    musaDevAttrGPUDirectRDMAWritesOrdering,
+    musaDevAttrMemoryPoolSupportedHandleTypes,
+};
+
+template <size_t N>
+bool has(const musaDeviceAttr (&list)[N], musaDeviceAttr attribute) {
+  return std::find(std::begin(list), std::end(list), attribute) !=
+      std::end(list);
+}
+
 } // namespace
 
 void describe(int device, musaDeviceProp& out) {
@@ -116,109 +212,28 @@ void describe(int device, musaDeviceProp& out) {
 }
 
 int attribute(int device, musaDeviceAttr attribute) {
+  if (has(kAbilities, attribute) || has(kAbsent, attribute)) {
+    return has(kAbilities, attribute) ? 1 : 0;
+  }
   musaDeviceProp prop;
   describe(device, prop);
-  const auto small = [](size_t value) {
-    return static_cast<int>(std::min<size_t>(value, 0x7fffffff));
-  };
-  switch (attribute) {
-  case musaDevAttrMaxThreadsPerBlock:
-    return prop.maxThreadsPerBlock;
-  case musaDevAttrMaxBlockDimX:
-  case musaDevAttrMaxBlockDimY:
-  case musaDevAttrMaxBlockDimZ:
+  if (attribute >= musaDevAttrMaxBlockDimX &&
+      attribute <= musaDevAttrMaxBlockDimZ) {
     return prop.maxThreadsDim[attribute - musaDevAttrMaxBlockDimX];
-  case musaDevAttrMaxGridDimX:
-  case musaDevAttrMaxGridDimY:
-  case musaDevAttrMaxGridDimZ:
+  }
+  if (attribute >= musaDevAttrMaxGridDimX &&
+      attribute <= musaDevAttrMaxGridDimZ) {
     return prop.maxGridSize[attribute - musaDevAttrMaxGridDimX];
-  case musaDevAttrMaxSharedMemoryPerBlock:
-    return small(prop.sharedMemPerBlock);
-  case musaDevAttrMaxSharedMemoryPerBlockOptin:
-    return small(prop.sharedMemPerBlockOptin);
-  case musaDevAttrMaxSharedMemoryPerMultiprocessor:
-    return small(prop.sharedMemPerMultiprocessor);
-  case musaDevAttrTotalConstantMemory:
-    return small(prop.totalConstMem);
-  case musaDevAttrWarpSize:
-    return prop.warpSize;
-  case musaDevAttrMaxPitch:
-    return small(prop.memPitch);
-  case musaDevAttrMaxRegistersPerBlock:
-    return prop.regsPerBlock;
-  case musaDevAttrMaxRegistersPerMultiprocessor:
-    return prop.regsPerMultiprocessor;
-  case musaDevAttrClockRate:
-    return prop.clockRate;
-  case musaDevAttrMemoryClockRate:
-    return prop.memoryClockRate;
-  case musaDevAttrGlobalMemoryBusWidth:
-    return prop.memoryBusWidth;
-  case musaDevAttrL2CacheSize:
-    return prop.l2CacheSize;
-  case musaDevAttrTextureAlignment:
-    return small(prop.textureAlignment);
-  case musaDevAttrTexturePitchAlignment:
-    return small(prop.texturePitchAlignment);
-  case musaDevAttrSurfaceAlignment:
-    return small(prop.surfaceAlignment);
-  case musaDevAttrMultiProcessorCount:
-    return prop.multiProcessorCount;
-  case musaDevAttrMaxThreadsPerMultiProcessor:
-    return prop.maxThreadsPerMultiProcessor;
-  case musaDevAttrMaxBlocksPerMultiprocessor:
-    return prop.maxBlocksPerMultiProcessor;
-  case musaDevAttrAsyncEngineCount:
-    return prop.asyncEngineCount;
-  case musaDevAttrPciBusId:
-    return prop.pciBusID;
-  case musaDevAttrComputeCapabilityMajor:
-    return prop.major;
-  case musaDevAttrComputeCapabilityMinor:
-    return prop.minor;
-  case musaDevAttrSingleToDoublePrecisionPerfRatio:
-    return prop.singleToDoublePrecisionPerfRatio;
-  case musaDevAttrGpuOverlap:
-  case musaDevAttrIntegrated:
-  case musaDevAttrCanMapHostMemory:
-  case musaDevAttrConcurrentKernels:
-  case musaDevAttrUnifiedAddressing:
-  case musaDevAttrStreamPrioritiesSupported:
-  case musaDevAttrGlobalL1CacheSupported:
-  case musaDevAttrLocalL1CacheSupported:
-  case musaDevAttrManagedMemory:
-  case musaDevAttrHostNativeAtomicSupported:
-  case musaDevAttrConcurrentManagedAccess:
-  case musaDevAttrCanUseHostPointerForRegisteredMem:
-  case musaDevAttrHostRegisterSupported:
-  case musaDevAttrHostRegisterReadOnlySupported:
-  case musaDevAttrMemoryPoolsSupported:
-    return 1;
-  case musaDevAttrPciDeviceId:
-  case musaDevAttrPciDomainId:
-  case musaDevAttrComputeMode:
-  case musaDevAttrKernelExecTimeout:
-  case musaDevAttrEccEnabled:
-  case musaDevAttrTccDriver:
-  case musaDevAttrIsMultiGpuBoard:
-  case musaDevAttrMultiGpuBoardGroupID:
-  case musaDevAttrPageableMemoryAccess:
-  case musaDevAttrComputePreemptionSupported:
-  case musaDevAttrCooperativeLaunch:
-  case musaDevAttrCooperativeMultiDeviceLaunch:
-  case musaDevAttrCanFlushRemoteWrites:
-  case musaDevAttrPageableMemoryAccessUsesHostPageTables:
-  case musaDevAttrDirectManagedMemAccessFromHost:
-  case musaDevAttrMaxPersistingL2CacheSize:
-  case musaDevAttrMaxAccessPolicyWindowSize:
-  case musaDevAttrReservedSharedMemoryPerBlock:
-  case musaDevAttrSparseMusaArraySupported:
-  case musaDevAttrTimelineSemaphoreInteropSupported:
-  case musaDevAttrGPUDirectRDMASupported:
-  case musaDevAttrGPUDirectRDMAFlushWritesOptions:
-  case musaDevAttrGPUDirectRDMAWritesOrdering:
-  case musaDevAttrMemoryPoolSupportedHandleTypes:
-    return 0;
+  }
+  for (const IntRow& row : kInts) {
+    if (row.attribute == attribute) {
+      return prop.*row.member;
+    }
+  }
+  for (const SizeRow& row : kSizes) {
+    if (row.attribute == attribute) {
+      return static_cast<int>(std::min<size_t>(prop.*row.member, 0x7fffffff));
+    }
   }
   throw Error(musaErrorInvalidValue, "the device has no such attribute");
 }

@@ -39,7 +39,7 @@ long membarrier(int command) {
 
 } // namespace
 
-const bool Stream::s_asymmetric =
+const bool Stream::kAsymmetric =
     membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 
 void Stream::open(Device& device, unsigned flags, int priority, Order order) {
@@ -152,7 +152,7 @@ bool Stream::poll(uint64_t number) const {
 // table keeps is read.
 bool Stream::let_go(uint64_t number) {
   idle_.store(1, std::memory_order_release);
-  if (s_asymmetric) {
+  if (kAsymmetric) {
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   } else {
     full_barrier_.exchange(0);

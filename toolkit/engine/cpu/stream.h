@@ -179,7 +179,7 @@ class Stream final : public engine::Stream {
     return number + 1;
   }
   void notify_worker() {
-    if (__builtin_expect(!s_asymmetric, 0)) {
+    if (__builtin_expect(!kAsymmetric, 0)) {
       // A read-modify-write in place of a fence, which gcc's TSan refuses.
       full_barrier_.exchange(0);
     }
@@ -205,7 +205,7 @@ class Stream final : public engine::Stream {
   void update_wake_at();
 
   // Does the worker's membarrier stand in for a fence in each submit?
-  static const bool s_asymmetric;
+  static const bool kAsymmetric;
 
   // Read by every submit, written rarely.
   Order order_ = Order::kNone;

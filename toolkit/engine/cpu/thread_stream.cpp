@@ -36,11 +36,11 @@ struct ThreadStreams {
 
 } // namespace
 
-Stream& thread_stream(int index) {
+Stream& thread_stream(int device) {
   thread_local ThreadStreams streams;
-  ThreadStreams::Entry& entry = streams.entries[index];
+  ThreadStreams::Entry& entry = streams.entries[device];
   if (!entry.valid()) {
-    entry.stream = &device(index).create_stream(musaStreamDefault, 0);
+    entry.stream = &cpu::device(device).create_stream(musaStreamDefault, 0);
     entry.generation = entry.stream->generation();
   }
   return *entry.stream;
