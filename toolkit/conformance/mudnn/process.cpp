@@ -125,6 +125,7 @@ BEHAVES(asynchronous, no_run_waits_for_the_stream) {
   Array other(Type::FLOAT, {4, 4});
   Array four(Type::FLOAT, {4}, {1, 1, 1, 1});
   Array means(Type::FLOAT, {4, 1});
+  Array rstd(Type::FLOAT, {4, 1});
   EXPECT_OK(musaDeviceSynchronize());
   Gate gate;
   ASSERT_MUSA(gate.hold(stream));
@@ -163,7 +164,6 @@ BEHAVES(asynchronous, no_run_waits_for_the_stream) {
   const int axes[] = {1};
   dnn::LayerNorm norm;
   EXPECT_SUCCESS(norm.SetAxis(1, axes));
-  Array rstd(Type::FLOAT, {4, 1});
   EXPECT_SUCCESS(norm.Run(with, other, means, rstd, square, four, four, pool));
   EXPECT_MUSA(musaErrorNotReady, musaStreamQuery(stream));
   EXPECT_FALSE(gate.expired()) << "a Run waited for the stream";
