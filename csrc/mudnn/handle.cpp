@@ -92,18 +92,22 @@ FL_CONSTINIT_THREAD_LOCAL HandleSlot handle_slot
     own = take(now.device);
   }
   FL_MUDNN_CHECK(own.handle->SetStream(now.stream));
-  handle_slot = HandleSlot{own.handle, now.stream, now.device};
+  handle_slot = HandleSlot{own.handle, now.stream, now.device, own.tf32};
   return *own.handle;
 }
 
+// The newer of torch's two flags: setting either one sets it, and it costs one
+// look-up; asking for the older one raises where only the newer was set.
 ::musa::dnn::Handle& handle() {
   ::musa::dnn::Handle& current = plain_handle();
-  const bool wanted = at::globalContext().allowTF32CuBLAS();
-  const auto device = static_cast<size_t>(runtime::thread_state.device);
-  Owned& own = thread_handles().owned[device];
-  if (C10_UNLIKELY(own.tf32 != wanted)) {
+  const bool wanted = at::globalContext().float32Precision(
+                          at::Float32Backend::CUDA,
+                          at::Float32Op::MATMUL) == at::Float32Precision::TF32;
+  if (C10_UNLIKELY(handle_slot.tf32 != wanted)) {
+    const auto device = static_cast<size_t>(runtime::thread_state.device);
     FL_MUDNN_CHECK(current.SetAllowTF32(wanted));
-    own.tf32 = wanted;
+    thread_handles().owned[device].tf32 = wanted;
+    handle_slot.tf32 = wanted;
   }
   return current;
 }

@@ -14,6 +14,7 @@ struct HandleSlot {
   ::musa::dnn::Handle* handle = nullptr;
   musaStream_t stream = nullptr;
   c10::DeviceIndex device = -1;
+  bool tf32 = false;
 };
 
 extern FL_CONSTINIT_THREAD_LOCAL HandleSlot handle_slot

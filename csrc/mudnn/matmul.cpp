@@ -29,12 +29,33 @@ bool is_native(at::ScalarType type) {
 // Whether the rows of the last two dimensions lie one behind the other when
 // rows and columns change places, batches being dense.
 bool is_dense_transposed(const at::Tensor& t) {
-  const int64_t rank = t.dim();
-  const int64_t rows = t.size(rank - 2);
-  const int64_t columns = t.size(rank - 1);
-  return (rows == 1 || t.stride(rank - 2) == 1) &&
-      (columns == 1 || t.stride(rank - 1) == rows) &&
-      (rank == 2 || t.size(0) == 1 || t.stride(0) == rows * columns);
+  const auto sizes = t.sizes();
+  const auto strides = t.strides();
+  const size_t last = sizes.size() - 1;
+  const int64_t rows = sizes[last - 1];
+  const int64_t columns = sizes[last];
+  return (rows == 1 || strides[last - 1] == 1) &&
+      (columns == 1 || strides[last] == rows) &&
+      (last == 1 || sizes[0] == 1 || strides[0] == rows * columns);
+}
+
+// Rank 2 or 3, dense; `batches` may be 1 where the tensor has more.
+C10_ALWAYS_INLINE void set_view(
+    dnn::Tensor& view,
+    const at::Tensor& t,
+    const void* address,
+    bool transposed,
+    int64_t batches) {
+  const auto sizes = t.sizes();
+  const size_t last = sizes.size() - 1;
+  const int64_t dims[3] = {
+      batches,
+      sizes[transposed ? last : last - 1],
+      sizes[transposed ? last - 1 : last]};
+  FL_MUDNN_CHECK(view.SetType(required_dnn_type(t.scalar_type())));
+  FL_MUDNN_CHECK(view.SetAddr(address));
+  FL_MUDNN_CHECK(
+      view.SetNdInfo(static_cast<int>(last) + 1, dims + (last == 1 ? 1 : 0)));
 }
 
 void set_view(
@@ -42,25 +63,24 @@ void set_view(
     const at::Tensor& t,
     bool transposed,
     int64_t batches) {
-  const int64_t rank = t.dim();
-  const int64_t rows = t.size(rank - 2);
-  const int64_t columns = t.size(rank - 1);
-  const int64_t dims[3] = {
-      batches,
-      transposed ? columns : rows,
-      transposed ? rows : columns};
-  FL_MUDNN_CHECK(view.SetType(required_dnn_type(t.scalar_type())));
-  FL_MUDNN_CHECK(view.SetAddr(t.unsafeGetTensorImpl()->data()));
-  FL_MUDNN_CHECK(
-      view.SetNdInfo(static_cast<int>(rank), dims + (rank == 2 ? 1 : 0)));
+  set_view(view, t, t.unsafeGetTensorImpl()->data(), transposed, batches);
+}
+
+// The result, dense.
+void set_output(dnn::Tensor& view, const at::Tensor& t) {
+  set_view(
+      view,
+      t,
+      t.unsafeGetTensorImpl()->mutable_data(),
+      false,
+      t.sizes()[0]);
 }
 
 // MatMul takes dense operands only (facts/mudnn-api.md quirk 41): a transposed
 // one is described as the matrix it is the transpose of, anything else is
 // copied on the device.
 void describe_operand(Matrix& made, const at::Tensor& t) {
-  const bool batched = t.dim() == 3;
-  const int64_t batches = batched ? t.size(0) : 1;
+  const int64_t batches = t.sizes()[0];
   if (t.is_contiguous()) {
     return set_view(made.view, t, false, batches);
   }
@@ -68,7 +88,7 @@ void describe_operand(Matrix& made, const at::Tensor& t) {
     made.transposed = true;
     return set_view(made.view, t, true, batches);
   }
-  if (batched && batches > 1 && t.stride(0) == 0) {
+  if (t.dim() == 3 && batches > 1 && t.stride(0) == 0) {
     // One matrix for every batch: extent 1, as extent B with stride 0 is
     // refused (quirk 42).
     made.kept = t.narrow(0, 0, 1);
@@ -93,7 +113,8 @@ void run(
   Matrix right;
   describe_operand(left, a);
   describe_operand(right, b);
-  dnn::Tensor result = writable(out);
+  dnn::Tensor result;
+  set_output(result, out);
   Op op;
   FL_MUDNN_CHECK(op.SetTranspose(left.transposed, right.transposed));
   if (alpha != 1) {
@@ -137,7 +158,8 @@ void run_with_addend(
   Matrix right;
   describe_operand(left, a);
   describe_operand(right, b);
-  dnn::Tensor result = writable(out);
+  dnn::Tensor result;
+  set_output(result, out);
   Op op;
   FL_MUDNN_CHECK(op.SetTranspose(left.transposed, right.transposed));
   if (alpha != 1) {

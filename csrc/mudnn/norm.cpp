@@ -42,6 +42,31 @@ void configure(dnn::BatchNorm& op, double epsilon, bool training) {
   FL_MUDNN_CHECK(op.SetTraining(training));
 }
 
+dnn::Tensor describe_rows(const at::Tensor& dense, const RowsOf& rows) {
+  dnn::Tensor made;
+  const int64_t dims[2] = {rows.rows, rows.columns};
+  FL_MUDNN_CHECK(made.SetType(required_dnn_type(dense.scalar_type())));
+  FL_MUDNN_CHECK(made.SetAddr(dense.unsafeGetTensorImpl()->data()));
+  FL_MUDNN_CHECK(made.SetNdInfo(2, dims));
+  return made;
+}
+
+dnn::Tensor describe_row(const at::Tensor& dense) {
+  dnn::Tensor made;
+  if (dense.defined()) {
+    const int64_t numel = dense.numel();
+    FL_MUDNN_CHECK(made.SetType(required_dnn_type(dense.scalar_type())));
+    FL_MUDNN_CHECK(made.SetAddr(dense.unsafeGetTensorImpl()->data()));
+    FL_MUDNN_CHECK(made.SetNdInfo(1, &numel));
+  }
+  return made;
+}
+
+void configure(dnn::LayerNorm& op) {
+  const int axis = 1;
+  FL_MUDNN_CHECK(op.SetAxis(1, &axis));
+}
+
 void run_composite(
     const at::Tensor& out,
     const at::Tensor& in,
@@ -199,7 +224,8 @@ void batch_norm_training(
 
 void batch_norm_backward(
     const at::Tensor& grad_in,
-    const at::Tensor& grad_affine,
+    const at::Tensor& grad_weight,
+    const at::Tensor& grad_bias,
     const at::Tensor& in,
     const at::Tensor& grad_out,
     const at::Tensor& mean,
@@ -207,25 +233,17 @@ void batch_norm_backward(
     const at::Tensor& weight,
     double epsilon,
     at::MemoryFormat layout) {
+  dnn::Tensor result;
+  describe_image_output(result, grad_in, layout);
+  dnn::Tensor gamma_gradient = writable(grad_weight);
+  dnn::Tensor beta_gradient = writable(grad_bias);
+  dnn::Handle& h = plain_handle();
   // RunBwd adds to what its outputs hold (quirk 64).
   dnn::Fill zero;
   FL_MUDNN_CHECK(zero.SetValue(0.0));
-  dnn::Tensor affine = writable(grad_affine);
-  dnn::Tensor result;
-  describe_image_output(result, grad_in, layout);
-  dnn::Handle& h = plain_handle();
-  FL_MUDNN_CHECK(zero.Run(h, affine));
-  FL_MUDNN_CHECK(zero.Run(h, result));
-
-  const int64_t channels = grad_affine.size(1);
-  auto* const base =
-      static_cast<float*>(grad_affine.unsafeGetTensorImpl()->mutable_data());
-  dnn::Tensor grad_weight = absent();
-  dnn::Tensor grad_bias = absent();
-  FL_MUDNN_CHECK(grad_weight.SetAddr(base));
-  FL_MUDNN_CHECK(grad_weight.SetNdInfo(1, &channels));
-  FL_MUDNN_CHECK(grad_bias.SetAddr(base + channels));
-  FL_MUDNN_CHECK(grad_bias.SetNdInfo(1, &channels));
+  for (dnn::Tensor* output : {&result, &gamma_gradient, &beta_gradient}) {
+    FL_MUDNN_CHECK(zero.Run(h, *output));
+  }
   dnn::Tensor image;
   dnn::Tensor gradient;
   describe_image(image, in, layout);
@@ -240,8 +258,8 @@ void batch_norm_backward(
       result,
       grad_mean,
       grad_var,
-      grad_weight,
-      grad_bias,
+      gamma_gradient,
+      beta_gradient,
       image,
       gradient,
       view(mean),
@@ -257,7 +275,8 @@ void layer_norm(
     const at::Tensor& in,
     const at::Tensor& weight,
     const at::Tensor& bias,
-    double epsilon) {
+    double epsilon,
+    const RowsOf& rows) {
   at::Tensor gamma = weight;
   at::Tensor beta = bias;
   // One of the two alone is not supported (quirk 68).
@@ -267,12 +286,12 @@ void layer_norm(
         ? at::zeros(there.sizes(), there.options())
         : at::ones(there.sizes(), there.options());
   }
-  dnn::Tensor result = writable(out);
-  dnn::Tensor means = writable(mean);
-  dnn::Tensor deviations = writable(rstd);
+  dnn::Tensor result = describe_rows(out, rows);
+  // Statistics keep the normalised axis as a 1 (quirk 69).
+  dnn::Tensor means = describe_rows(mean, {rows.rows, 1});
+  dnn::Tensor deviations = describe_rows(rstd, {rows.rows, 1});
   dnn::LayerNorm op;
-  const int axis = 1;
-  FL_MUDNN_CHECK(op.SetAxis(1, &axis));
+  configure(op);
   FL_MUDNN_CHECK(op.SetEpsilon(epsilon));
   FL_MUDNN_CHECK(op.SetVarMode(
       in.scalar_type() == at::kFloat ? dnn::LayerNorm::VarMode::WELFORD
@@ -282,9 +301,9 @@ void layer_norm(
       result,
       means,
       deviations,
-      view(in),
-      gamma.defined() ? view(gamma) : dnn::Tensor(),
-      beta.defined() ? view(beta) : dnn::Tensor(),
+      describe_rows(in, rows),
+      describe_row(gamma),
+      describe_row(beta),
       workspace()));
 }
 
@@ -296,23 +315,23 @@ void layer_norm_backward(
     const at::Tensor& in,
     const at::Tensor& mean,
     const at::Tensor& rstd,
-    const at::Tensor& weight) {
-  dnn::Tensor result = writable(grad_in);
-  dnn::Tensor gamma_gradient = writable(grad_weight);
-  dnn::Tensor beta_gradient = writable(grad_bias);
+    const at::Tensor& weight,
+    const RowsOf& rows) {
+  dnn::Tensor result = describe_rows(grad_in, rows);
+  dnn::Tensor gamma_gradient = describe_row(grad_weight);
+  dnn::Tensor beta_gradient = describe_row(grad_bias);
   dnn::LayerNorm op;
-  const int axis = 1;
-  FL_MUDNN_CHECK(op.SetAxis(1, &axis));
+  configure(op);
   FL_MUDNN_CHECK(op.RunBwd(
       plain_handle(),
       result,
       gamma_gradient,
       beta_gradient,
-      view(grad_out),
-      view(in),
-      view(mean),
-      view(rstd),
-      weight.defined() ? view(weight) : dnn::Tensor(),
+      describe_rows(grad_out, rows),
+      describe_rows(in, rows),
+      describe_rows(mean, {rows.rows, 1}),
+      describe_rows(rstd, {rows.rows, 1}),
+      describe_row(weight),
       workspace()));
 }
 

@@ -37,11 +37,11 @@ void batch_norm_training(
     double epsilon,
     at::MemoryFormat layout);
 
-// Gradients through the batch's statistics. grad_affine is a float {2, C}:
-// the gradients of weight and bias.
+// Gradients through the batch's statistics; all three are written.
 void batch_norm_backward(
     const at::Tensor& grad_in,
-    const at::Tensor& grad_affine,
+    const at::Tensor& grad_weight,
+    const at::Tensor& grad_bias,
     const at::Tensor& in,
     const at::Tensor& grad_out,
     const at::Tensor& mean,
@@ -50,8 +50,13 @@ void batch_norm_backward(
     double epsilon,
     at::MemoryFormat layout);
 
-// Over the last dimension of a dense {rows, columns}; mean and rstd are float
-// of {rows, 1}. Undefined weight and bias are 1 and 0.
+// Dense operands of any shape, seen as rows of so many elements; mean and rstd
+// are float, one element a row. Undefined weight and bias are 1 and 0.
+struct RowsOf {
+  int64_t rows;
+  int64_t columns;
+};
+
 void layer_norm(
     const at::Tensor& out,
     const at::Tensor& mean,
@@ -59,8 +64,10 @@ void layer_norm(
     const at::Tensor& in,
     const at::Tensor& weight,
     const at::Tensor& bias,
-    double epsilon);
+    double epsilon,
+    const RowsOf& rows);
 
+// All three gradients are written.
 void layer_norm_backward(
     const at::Tensor& grad_in,
     const at::Tensor& grad_weight,
@@ -69,6 +76,7 @@ void layer_norm_backward(
     const at::Tensor& in,
     const at::Tensor& mean,
     const at::Tensor& rstd,
-    const at::Tensor& weight);
+    const at::Tensor& weight,
+    const RowsOf& rows);
 
 } // namespace torch_fl::mudnn

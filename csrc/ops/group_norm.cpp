@@ -59,12 +59,13 @@ Three group_norm(
   Tensor out = make_dense({s.rows(), s.columns()}, at::kFloat);
   mudnn::layer_norm(
       out,
-      mean.view({s.rows(), 1}),
-      rstd.view({s.rows(), 1}),
+      mean,
+      rstd,
       as_rows(input, s),
       Tensor(),
       Tensor(),
-      epsilon);
+      epsilon,
+      {s.rows(), s.columns()});
   out = out.view({batch, channels, pixels});
   if (weight && weight->defined()) {
     check_same_device(input, *weight);
@@ -112,11 +113,12 @@ Three group_norm_backward(
           made,
           unused.select(0, 0),
           unused.select(0, 1),
-          scaled_grad.view({s.rows(), s.columns()}),
+          scaled_grad,
           rows,
-          mean.contiguous().view({s.rows(), 1}),
-          rstd.contiguous().view({s.rows(), 1}),
-          Tensor());
+          mean.contiguous(),
+          rstd.contiguous(),
+          Tensor(),
+          {s.rows(), s.columns()});
     }
     grad_input = made.view(input.sizes()).to(input.scalar_type());
   }

@@ -49,10 +49,7 @@ struct Rows {
     }
   }
 
-  // Dense, rank 2.
-  Tensor of(const Tensor& tensor) const {
-    return tensor.contiguous().view({rows, columns});
-  }
+  mudnn::RowsOf extents() const { return {rows, columns}; }
 
   int64_t rows = 1;
   int64_t columns = 1;
@@ -66,9 +63,12 @@ at::ScalarType common_type(const Tensor& input, const Tensor& weight) {
       : input.scalar_type();
 }
 
-Tensor row_of(const Tensor& parameter, at::ScalarType type) {
-  return parameter.defined() ? parameter.to(type).contiguous().view({-1})
-                             : Tensor();
+Tensor dense_in(const Tensor& tensor, at::ScalarType type) {
+  if (!tensor.defined()) {
+    return tensor;
+  }
+  const Tensor dense = tensor.contiguous();
+  return dense.scalar_type() == type ? dense : dense.to(type);
 }
 
 Three native_layer_norm(
@@ -114,13 +114,14 @@ Three native_layer_norm(
   const bool same = type == input.scalar_type();
   const Tensor result = same ? out : make_dense(input.sizes(), type);
   mudnn::layer_norm(
-      rows.of(result),
-      mean.view({rows.rows, 1}),
-      rstd.view({rows.rows, 1}),
-      rows.of(same ? input : input.to(type)),
-      row_of(gamma, type),
-      row_of(beta, type),
-      epsilon);
+      result,
+      mean,
+      rstd,
+      dense_in(input, type),
+      dense_in(gamma, type),
+      dense_in(beta, type),
+      epsilon,
+      rows.extents());
   if (!same) {
     copy_back(out, result);
   }
@@ -154,29 +155,29 @@ Three native_layer_norm_backward(
   const at::ScalarType type = common_type(input, gamma);
   // All three gradients are written, asked for or not.
   Tensor grad_input = make_dense(input.sizes(), type);
-  const Tensor affine = make_dense({2, rows.columns}, type);
+  const Tensor grad_weight = make_dense(normalized_shape, type);
+  const Tensor grad_bias = make_dense(normalized_shape, type);
   if (input.numel() == 0) {
-    affine.zero_();
+    Tensor(grad_weight).zero_();
+    Tensor(grad_bias).zero_();
   } else {
     mudnn::layer_norm_backward(
-        rows.of(grad_input),
-        affine.select(0, 0),
-        affine.select(0, 1),
-        rows.of(grad_out.to(type)),
-        rows.of(input.to(type)),
-        mean.contiguous().view({rows.rows, 1}),
-        rstd.contiguous().view({rows.rows, 1}),
-        row_of(gamma, type));
+        grad_input,
+        grad_weight,
+        grad_bias,
+        dense_in(grad_out, type),
+        dense_in(input, type),
+        mean.contiguous(),
+        rstd.contiguous(),
+        dense_in(gamma, type),
+        rows.extents());
   }
-  const auto finish = [&](int64_t index) {
-    return affine.select(0, index)
-        .view(normalized_shape)
-        .to(gamma.defined() ? gamma.scalar_type() : input.scalar_type());
-  };
+  const at::ScalarType affine =
+      gamma.defined() ? gamma.scalar_type() : input.scalar_type();
   return {
-      output_mask[0] ? grad_input.to(input.scalar_type()) : Tensor(),
-      output_mask[1] ? finish(0) : Tensor(),
-      output_mask[2] ? finish(1) : Tensor()};
+      output_mask[0] ? dense_in(grad_input, input.scalar_type()) : Tensor(),
+      output_mask[1] ? dense_in(grad_weight, affine) : Tensor(),
+      output_mask[2] ? dense_in(grad_bias, affine) : Tensor()};
 }
 
 } // namespace

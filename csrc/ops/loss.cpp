@@ -29,10 +29,15 @@ bool can_widen(at::ScalarType type) {
   return mudnn::can_nll(type) || type == at::kHalf || type == at::kBFloat16;
 }
 
+Tensor dense_in(const Tensor& tensor, at::ScalarType type) {
+  const Tensor dense = tensor.contiguous();
+  return dense.scalar_type() == type ? dense : dense.to(type);
+}
+
 // The scores as dense float rows, a single one too.
 Tensor rows_of(const Tensor& self) {
   const Tensor rows = self.dim() == 1 ? self.unsqueeze(0) : self;
-  return rows.to(at::kFloat).contiguous();
+  return dense_in(rows, at::kFloat);
 }
 
 Tensor labels_of(const Tensor& target) {
@@ -40,7 +45,8 @@ Tensor labels_of(const Tensor& target) {
       target.scalar_type() == at::kLong || target.scalar_type() == at::kByte,
       "expected scalar type Long or Byte but found ",
       target.scalar_type());
-  return target.to(at::kLong).contiguous().view({-1});
+  const Tensor dense = dense_in(target, at::kLong);
+  return dense.dim() == 1 ? dense : dense.view({-1});
 }
 
 Tensor weights_of(const Tensor& weight, const Tensor& self) {
@@ -53,7 +59,7 @@ Tensor weights_of(const Tensor& weight, const Tensor& self) {
       self.scalar_type(),
       " but found ",
       weight.scalar_type());
-  return weight.to(at::kFloat).contiguous();
+  return dense_in(weight, at::kFloat);
 }
 
 Tensor value_of(OptionalTensorRef weight) {
@@ -103,10 +109,10 @@ void backward(
   if (grad_rows.numel() != 0) {
     mudnn::nll_loss_backward(
         grad_rows,
-        grad.to(at::kFloat).contiguous(),
+        dense_in(grad, at::kFloat),
         labels,
         weight,
-        total_weight.to(at::kFloat),
+        dense_in(total_weight, at::kFloat),
         options);
   }
 }

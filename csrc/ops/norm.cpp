@@ -31,7 +31,11 @@ Tensor value_of(const std::optional<Tensor>& tensor) {
 
 // muDNN keeps weights and statistics in float, whatever the input is.
 Tensor as_float(const Tensor& tensor) {
-  return tensor.defined() ? tensor.to(at::kFloat).contiguous() : Tensor();
+  if (!tensor.defined() ||
+      (tensor.scalar_type() == at::kFloat && tensor.is_contiguous())) {
+    return tensor;
+  }
+  return tensor.to(at::kFloat).contiguous();
 }
 
 // A batch of any rank as rank-4 images: (N, C, rest, 1) or channels last.
@@ -309,6 +313,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_with_update(
       make_dense({0}, at::kByte)};
 }
 
+Tensor in_type(const Tensor& tensor, at::ScalarType type) {
+  return tensor.scalar_type() == type ? tensor : tensor.to(type);
+}
+
 // Gradients of an input and of the affine parameters.
 struct Gradients {
   Tensor input;
@@ -318,8 +326,8 @@ struct Gradients {
   Three masked(std::array<bool, 3> mask, at::ScalarType affine) {
     return {
         mask[0] ? std::move(input) : Tensor(),
-        mask[1] ? weight.to(affine) : Tensor(),
-        mask[2] ? bias.to(affine) : Tensor()};
+        mask[1] ? in_type(weight, affine) : Tensor(),
+        mask[2] ? in_type(bias, affine) : Tensor()};
   }
 };
 
@@ -333,14 +341,16 @@ Gradients backward_training(
   const Image image(input);
   Gradients made;
   made.input = image.output_like(input);
-  const int64_t channels = input.size(1);
-  const Tensor affine = make_dense({2, channels}, at::kFloat);
+  made.weight = make_dense({input.size(1)}, at::kFloat);
+  made.bias = make_dense({input.size(1)}, at::kFloat);
   if (input.numel() == 0) {
-    affine.zero_();
+    made.weight.zero_();
+    made.bias.zero_();
   } else {
     mudnn::batch_norm_backward(
         image.of(made.input),
-        affine,
+        made.weight,
+        made.bias,
         image.of(input),
         image.of(grad_out),
         as_float(save_mean),
@@ -349,8 +359,6 @@ Gradients backward_training(
         epsilon,
         image.layout);
   }
-  made.weight = affine.select(0, 0);
-  made.bias = affine.select(0, 1);
   return made;
 }
 

@@ -9,7 +9,7 @@
 #include "csrc/runtime/device.h"
 
 #include <ATen/native/DistributionTemplates.h>
-#include <ATen/ops/le.h>
+#include <ATen/ops/random_ops.h>
 #include <ATen/ops/where.h>
 
 #include <cmath>
@@ -363,11 +363,23 @@ Tensor& normal_(Tensor& self, double mean, double std, MaybeGenerator g) {
   return checked::normal_impl_<NormalKernel, Rng>(self, mean, std, g);
 }
 
+// muDNN's casts do not know the wider unsigned types.
+bool is_foreign(const Tensor& self) {
+  return self.device().is_privateuseone() &&
+      !mudnn::has_dnn_type(self.scalar_type());
+}
+
 Tensor& random_(Tensor& self, MaybeGenerator g) {
+  if (is_foreign(self)) {
+    return routing::to_cpu<at::_ops::random_>::call(self, g);
+  }
   return checked::random_impl<WholeRangeKernel, Rng>(self, g);
 }
 
 Tensor& random_to(Tensor& self, int64_t to, MaybeGenerator g) {
+  if (is_foreign(self)) {
+    return routing::to_cpu<at::_ops::random__to>::call(self, to, g);
+  }
   return checked::random_from_to_impl<IntegerKernel, Rng>(self, 0, to, g);
 }
 
@@ -376,6 +388,9 @@ Tensor& random_from(
     int64_t from,
     std::optional<int64_t> to,
     MaybeGenerator g) {
+  if (is_foreign(self)) {
+    return routing::to_cpu<at::_ops::random__from>::call(self, from, to, g);
+  }
   return checked::random_from_to_impl<IntegerKernel, Rng>(self, from, to, g);
 }
 

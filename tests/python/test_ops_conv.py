@@ -175,12 +175,18 @@ def test_three_dimensions_and_doubles_run_on_the_cpu_and_are_counted() -> None:
 
 
 REFUSED = """
-import torch, torch_fl
+import threading, torch, torch_fl
 F = torch.nn.functional
 x = torch.randn(2, 8, 9, 9, device="flagos")
 w = torch.randn(8, 1, 3, 3, device="flagos")
-for _ in range(5):
-    F.conv2d(x, w, groups=8)
+start = threading.Barrier(4)
+def work():
+    start.wait()
+    for _ in range(5):
+        F.conv2d(x, w, groups=8)
+threads = [threading.Thread(target=work) for _ in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
 torch.flagos.synchronize()
 """
 

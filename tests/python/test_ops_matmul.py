@@ -265,6 +265,14 @@ def test_tf32_follows_the_flag_on_every_call() -> None:
         assert error() > 1e-3
         torch.backends.cuda.matmul.allow_tf32 = False
         assert error() < 1e-4
+        torch.set_float32_matmul_precision("high")
+        assert error() > 1e-3
+        torch.set_float32_matmul_precision("highest")
+        assert error() < 1e-4
+        torch.backends.cuda.matmul.fp32_precision = "tf32"
+        assert error() > 1e-3
+        torch.backends.cuda.matmul.fp32_precision = "ieee"
+        assert error() < 1e-4
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
 

@@ -133,6 +133,11 @@ def test_random_over_all_of_int64() -> None:
     assert abs(low_bits.mean() - 0.5) < 0.01
 
 
+def test_unsigned_types_that_mudnn_lacks_are_refused_by_name_under_strict() -> None:
+    with pytest.raises(RuntimeError, match="random_"):
+        empty(3, dtype=torch.uint16).random_(0, 10)
+
+
 def test_random_checks_its_range() -> None:
     with pytest.raises(RuntimeError, match="'from' to be less than 'to'"):
         empty(3, dtype=torch.int64).random_(5, 5)
