@@ -25,6 +25,10 @@ constexpr size_t kLargeLimit = size_t{10} << 20;
 constexpr size_t kLargeSegment = size_t{20} << 20;
 constexpr size_t kLargeUnit = size_t{2} << 20;
 
+constexpr size_t round_up(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
 struct Block;
 
 struct SmallestFirst {
