@@ -74,9 +74,7 @@ class Step {
     return *this;
   }
 
-  const Operands& operator*() const {
-    return o_;
-  }
+  const Operands& operator*() const { return o_; }
 
  private:
   Operands o_;
@@ -101,8 +99,8 @@ void addc(
   }
   const Scratch scratch(v, v.compute);
   binary(*Step(v, {kScratch, 2, 3}).place(0, scratch), product);
-  const BinaryRow add{
-      BinaryMode::ADD_ALPHA, UnaryMode::ADD, UnaryMode::ADD, false, false};
+  const BinaryRow
+      add{BinaryMode::ADD_ALPHA, UnaryMode::ADD, UnaryMode::ADD, false, false};
   binary(*Step(v, {0, 1, kScratch}).place(2, scratch), add, value);
 }
 
@@ -161,8 +159,7 @@ void expm1(const Operands& v) {
   const at::ScalarType wide =
       v.compute == at::kFloat ? at::kDouble : at::kFloat;
   const Scratch power(v, wide);
-  unary(
-      *Step(v, wide, {kScratch, 1}).place(0, power), UnaryMode::EXP);
+  unary(*Step(v, wide, {kScratch, 1}).place(0, power), UnaryMode::EXP);
   unary(
       *Step(v, wide, {0, kScratch}).place(1, power),
       UnaryMode::SUB,
@@ -178,8 +175,7 @@ void truncated_div(const Operands& v) {
       BinaryMode::TRUNCATEDIV,
       UnaryMode::TRUNCATEDIV,
       UnaryMode::TRUNCATEDIV_BY_ALPHA};
-  if (v.numel == 0 ||
-      (v.compute != at::kHalf && v.compute != at::kBFloat16)) {
+  if (v.numel == 0 || (v.compute != at::kHalf && v.compute != at::kBFloat16)) {
     binary(v, kTruncated);
     return;
   }
@@ -198,7 +194,10 @@ void lerp(const Operands& v, const Number& weight) {
   }
   const Scratch distance(v, v.compute);
   binary_ordered(
-      *Step(v, {kScratch, 2, 1}).place(0, distance), 1, 2, BinaryMode::SUB);
+      *Step(v, {kScratch, 2, 1}).place(0, distance),
+      1,
+      2,
+      BinaryMode::SUB);
   if (weight.real < 0.5) {
     binary_ordered(
         *Step(v, {0, 1, kScratch}).place(2, distance),
@@ -222,14 +221,20 @@ void lerp_by_tensor(const Operands& v) {
   }
   const Scratch distance(v, v.compute);
   binary_ordered(
-      *Step(v, {kScratch, 2, 1}).place(0, distance), 1, 2, BinaryMode::SUB);
+      *Step(v, {kScratch, 2, 1}).place(0, distance),
+      1,
+      2,
+      BinaryMode::SUB);
   binary_ordered(
       *Step(v, {kScratch, kScratch, 3}).place(0, distance).place(1, distance),
       1,
       2,
       BinaryMode::MUL);
   binary_ordered(
-      *Step(v, {0, 1, kScratch}).place(2, distance), 1, 2, BinaryMode::ADD);
+      *Step(v, {0, 1, kScratch}).place(2, distance),
+      1,
+      2,
+      BinaryMode::ADD);
 }
 
 void addcmul(const Operands& v, const Number& value) {

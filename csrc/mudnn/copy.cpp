@@ -17,16 +17,16 @@ at::ScalarType carrier(at::ScalarType type) {
     return type;
   }
   switch (c10::elementSize(type)) {
-    case 1:
-      return at::kByte;
-    case 2:
-      return at::kShort;
-    case 4:
-      return at::kInt;
-    case 8:
-      return at::kLong;
-    default:
-      return type;
+  case 1:
+    return at::kByte;
+  case 2:
+    return at::kShort;
+  case 4:
+    return at::kInt;
+  case 8:
+    return at::kLong;
+  default:
+    return type;
   }
 }
 

@@ -16,32 +16,31 @@
 namespace torch_fl::mudnn {
 
 // Nothing for complex, quantised, float8 and other types that muDNN lacks.
-constexpr std::optional<::musa::dnn::Tensor::Type> dnn_type(
-    c10::ScalarType t) {
+constexpr std::optional<::musa::dnn::Tensor::Type> dnn_type(c10::ScalarType t) {
   using Type = ::musa::dnn::Tensor::Type;
   switch (t) {
-    case c10::ScalarType::Float:
-      return Type::FLOAT;
-    case c10::ScalarType::Half:
-      return Type::HALF;
-    case c10::ScalarType::BFloat16:
-      return Type::BFLOAT16;
-    case c10::ScalarType::Double:
-      return Type::DOUBLE;
-    case c10::ScalarType::Long:
-      return Type::INT64;
-    case c10::ScalarType::Int:
-      return Type::INT32;
-    case c10::ScalarType::Short:
-      return Type::INT16;
-    case c10::ScalarType::Char:
-      return Type::INT8;
-    case c10::ScalarType::Byte:
-      return Type::UINT8;
-    case c10::ScalarType::Bool:
-      return Type::BOOL;
-    default:
-      return std::nullopt;
+  case c10::ScalarType::Float:
+    return Type::FLOAT;
+  case c10::ScalarType::Half:
+    return Type::HALF;
+  case c10::ScalarType::BFloat16:
+    return Type::BFLOAT16;
+  case c10::ScalarType::Double:
+    return Type::DOUBLE;
+  case c10::ScalarType::Long:
+    return Type::INT64;
+  case c10::ScalarType::Int:
+    return Type::INT32;
+  case c10::ScalarType::Short:
+    return Type::INT16;
+  case c10::ScalarType::Char:
+    return Type::INT8;
+  case c10::ScalarType::Byte:
+    return Type::UINT8;
+  case c10::ScalarType::Bool:
+    return Type::BOOL;
+  default:
+    return std::nullopt;
   }
 }
 

@@ -22,7 +22,8 @@ int64_t integer_for(at::ScalarType type, const Number& number) {
 
 // Alpha is read back in the tensor's kind of type (quirk 8).
 template <class Op>
-C10_ALWAYS_INLINE void set_alpha(Op& op, at::ScalarType type, const Number& alpha) {
+C10_ALWAYS_INLINE void
+set_alpha(Op& op, at::ScalarType type, const Number& alpha) {
   if (c10::isIntegralType(type, /*includeBool=*/true)) {
     FL_MUDNN_CHECK(op.SetAlpha(integer_for(type, alpha)));
   } else {
@@ -73,8 +74,7 @@ class Converted {
   Converted(const Operands& given, at::ScalarType result, int raw_operand)
       : given_(given), v_(given) {
     for (int a = 1; a < v_.count; ++a) {
-      if (a != v_.scalar_at && a != raw_operand &&
-          v_.type[a] != v_.compute) {
+      if (a != v_.scalar_at && a != raw_operand && v_.type[a] != v_.compute) {
         read(a);
       }
     }
@@ -83,9 +83,7 @@ class Converted {
     }
   }
 
-  const Operands& operands() const {
-    return v_;
-  }
+  const Operands& operands() const { return v_; }
 
   // Converts a diverted result into the operand that was given.
   void finish() const {
@@ -111,8 +109,7 @@ class Converted {
       FL_MUDNN_CHECK(from.SetNdInfo(1, v_.dims));
       FL_MUDNN_CHECK(to.SetNdInfo(1, v_.dims));
     } else {
-      elements =
-          dense_strides(v_, v_.strides[a], dims.data(), strides.data());
+      elements = dense_strides(v_, v_.strides[a], dims.data(), strides.data());
       FL_MUDNN_CHECK(from.SetNdInfo(v_.rank, dims.data(), v_.strides[a]));
       FL_MUDNN_CHECK(to.SetNdInfo(v_.rank, dims.data()));
       for (int i = 0; i < v_.rank; ++i) {
@@ -151,8 +148,8 @@ bool fits(const Operands& v, at::ScalarType result, int raw_operand) {
   }
   bool same = v.type[0] == result;
   for (int a = 1; a < v.count; ++a) {
-    same = same && (v.type[a] == v.compute || a == v.scalar_at ||
-                    a == raw_operand);
+    same = same &&
+        (v.type[a] == v.compute || a == v.scalar_at || a == raw_operand);
   }
   return same;
 }
@@ -288,8 +285,7 @@ void binary(
     const Operands& operands,
     const BinaryRow& row,
     const Number& alpha) {
-  const at::ScalarType result =
-      row.yields_bool ? at::kBool : operands.compute;
+  const at::ScalarType result = row.yields_bool ? at::kBool : operands.compute;
   converted(operands, result, [&](const Operands& v) {
     if (v.scalar_at >= 0) {
       run_with_number(v, row, alpha);
@@ -318,10 +314,7 @@ void binary_ordered(
   });
 }
 
-void ternary(
-    const Operands& operands,
-    TernaryMode mode,
-    const Number& alpha) {
+void ternary(const Operands& operands, TernaryMode mode, const Number& alpha) {
   converted(operands, operands.compute, [&](const Operands& v) {
     Descriptor out;
     v.describe(out, 0);

@@ -93,8 +93,8 @@ void concat(
   Descriptor to = writable(result);
   ::musa::dnn::Concat op;
   FL_MUDNN_CHECK(op.SetAxis(static_cast<int>(dim)));
-  FL_MUDNN_CHECK(op.Run(
-      plain_handle(), to, static_cast<int>(views.size()), views.data()));
+  FL_MUDNN_CHECK(
+      op.Run(plain_handle(), to, static_cast<int>(views.size()), views.data()));
   deliver(out, result);
 }
 

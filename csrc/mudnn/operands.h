@@ -37,11 +37,11 @@ struct Operands {
 
   void* addr[kMaxOperands];
   at::ScalarType type[kMaxOperands];
-  at::ScalarType compute = at::kFloat;  // what inputs are converted to
-  int count = 0;       // the output first
-  int scalar_at = -1;  // which operand is the number
-  bool flat = false;   // dims[0] elements, all dense: strides unset
-  bool matched = false;  // every dtype is known to be the right one
+  at::ScalarType compute = at::kFloat; // what inputs are converted to
+  int count = 0;                       // the output first
+  int scalar_at = -1;                  // which operand is the number
+  bool flat = false;    // dims[0] elements, all dense: strides unset
+  bool matched = false; // every dtype is known to be the right one
   int rank = 0;
   int64_t numel = 0;
   Number scalar;

@@ -122,18 +122,15 @@ struct Shapes {
   Descriptor out(const at::Tensor& tensor) const {
     Descriptor view;
     FL_MUDNN_CHECK(view.SetType(required_dnn_type(tensor.scalar_type())));
-    FL_MUDNN_CHECK(
-        view.SetAddr(tensor.unsafeGetTensorImpl()->mutable_data()));
+    FL_MUDNN_CHECK(view.SetAddr(tensor.unsafeGetTensorImpl()->mutable_data()));
     FL_MUDNN_CHECK(view.SetNdInfo(kept_rank, kept.data()));
     return view;
   }
 };
 
 // `in` in the computing dtype, laid out so that muDNN reads it right.
-at::Tensor prepared(
-    const at::Tensor& in,
-    const DimMask& dims,
-    at::ScalarType compute) {
+at::Tensor
+prepared(const at::Tensor& in, const DimMask& dims, at::ScalarType compute) {
   if (in.scalar_type() != compute) {
     return dense_in(in, compute);
   }
@@ -247,7 +244,11 @@ void reduce_with_indices(
     const at::Tensor values = target(out, compute);
     Descriptor value = shapes.out(values);
     FL_MUDNN_CHECK(op.RunWithIndices(
-        plain_handle(), value, place, shapes.in, workspace()));
+        plain_handle(),
+        value,
+        place,
+        shapes.in,
+        workspace()));
     deliver(out, values);
   } else {
     FL_MUDNN_CHECK(

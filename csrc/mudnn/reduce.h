@@ -15,8 +15,8 @@ using ReduceMode = ::musa::dnn::Reduce::Mode;
 using DimMask = std::bitset<64>;
 
 struct ReduceOptions {
-  float order = 2;     // NORM
-  int correction = 1;  // VARIANCE, STD
+  float order = 2;    // NORM
+  int correction = 1; // VARIANCE, STD
 };
 
 // out = mode over `dims` of in, computed in `compute`: in is converted to it

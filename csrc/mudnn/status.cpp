@@ -11,24 +11,24 @@ namespace torch_fl::mudnn {
 const char* status_name(::musa::dnn::Status status) {
   // By name: the vendor's numbering is not documented.
   switch (status) {
-    case ::musa::dnn::Status::SUCCESS:
-      return "SUCCESS";
-    case ::musa::dnn::Status::INVALID_PARAMETER:
-      return "INVALID_PARAMETER";
-    case ::musa::dnn::Status::NOT_INITIALIZED:
-      return "NOT_INITIALIZED";
-    case ::musa::dnn::Status::ALLOC_FAILED:
-      return "ALLOC_FAILED";
-    case ::musa::dnn::Status::NOT_SUPPORTED:
-      return "NOT_SUPPORTED";
-    case ::musa::dnn::Status::INTERNAL_ERROR:
-      return "INTERNAL_ERROR";
-    case ::musa::dnn::Status::ARCH_MISMATCH:
-      return "ARCH_MISMATCH";
-    case ::musa::dnn::Status::EXECUTION_FAILED:
-      return "EXECUTION_FAILED";
-    default:
-      return "unknown status";
+  case ::musa::dnn::Status::SUCCESS:
+    return "SUCCESS";
+  case ::musa::dnn::Status::INVALID_PARAMETER:
+    return "INVALID_PARAMETER";
+  case ::musa::dnn::Status::NOT_INITIALIZED:
+    return "NOT_INITIALIZED";
+  case ::musa::dnn::Status::ALLOC_FAILED:
+    return "ALLOC_FAILED";
+  case ::musa::dnn::Status::NOT_SUPPORTED:
+    return "NOT_SUPPORTED";
+  case ::musa::dnn::Status::INTERNAL_ERROR:
+    return "INTERNAL_ERROR";
+  case ::musa::dnn::Status::ARCH_MISMATCH:
+    return "ARCH_MISMATCH";
+  case ::musa::dnn::Status::EXECUTION_FAILED:
+    return "EXECUTION_FAILED";
+  default:
+    return "unknown status";
   }
 }
 

@@ -17,11 +17,10 @@ const char* status_name(::musa::dnn::Status status);
 
 } // namespace torch_fl::mudnn
 
-#define FL_MUDNN_CHECK(expression)                                   \
-  do {                                                               \
-    const ::musa::dnn::Status fl_mudnn_status = (expression);        \
-    if (C10_UNLIKELY(                                                \
-            fl_mudnn_status != ::musa::dnn::Status::SUCCESS)) {      \
-      ::torch_fl::mudnn::raise(fl_mudnn_status, #expression);        \
-    }                                                                \
+#define FL_MUDNN_CHECK(expression)                                       \
+  do {                                                                   \
+    const ::musa::dnn::Status fl_mudnn_status = (expression);            \
+    if (C10_UNLIKELY(fl_mudnn_status != ::musa::dnn::Status::SUCCESS)) { \
+      ::torch_fl::mudnn::raise(fl_mudnn_status, #expression);            \
+    }                                                                    \
   } while (false)

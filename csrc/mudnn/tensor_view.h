@@ -17,7 +17,9 @@ namespace torch_fl::mudnn {
 inline void describe(::musa::dnn::Tensor& view, const at::Tensor& tensor) {
   const auto rank = static_cast<int>(tensor.dim());
   TORCH_CHECK_NOT_IMPLEMENTED(
-      rank <= 8, "muDNN takes at most 8 dimensions, got ", rank);
+      rank <= 8,
+      "muDNN takes at most 8 dimensions, got ",
+      rank);
   FL_MUDNN_CHECK(view.SetType(required_dnn_type(tensor.scalar_type())));
   FL_MUDNN_CHECK(view.SetAddr(tensor.unsafeGetTensorImpl()->data()));
   if (rank == 0) {

@@ -12,8 +12,7 @@ namespace {
   if (bytes == 0) {
     return {nullptr, [](void*) {}};
   }
-  c10::DataPtr data =
-      allocator::allocate(bytes, runtime::current_stream());
+  c10::DataPtr data = allocator::allocate(bytes, runtime::current_stream());
   void* const address = data.get();
   const c10::DeleterFnPtr release = data.get_deleter();
   void* const context = data.release_context();

@@ -48,12 +48,8 @@ constexpr BinaryRow kRemainder{
     UnaryMode::FLOORMOD,
     true,
     false};
-constexpr BinaryRow kPow{
-    BinaryMode::POW,
-    UnaryMode::POW,
-    UnaryMode::POW,
-    true,
-    false};
+constexpr BinaryRow
+    kPow{BinaryMode::POW, UnaryMode::POW, UnaryMode::POW, true, false};
 constexpr BinaryRow kMax{BinaryMode::MAX, UnaryMode::MAX, UnaryMode::MAX};
 constexpr BinaryRow kMin{BinaryMode::MIN, UnaryMode::MIN, UnaryMode::MIN};
 constexpr BinaryRow kOr{
@@ -113,7 +109,8 @@ struct AddLike : Meta {
     // BOOL + BOOL is OR; torch refuses BOOL - BOOL in meta.
     const bool logic =
         this->common_dtype() == at::kBool && !subtract && alpha.toBool();
-    return !alpha.isComplex() && (computes(*this) || (logic && readable(*this)));
+    return !alpha.isComplex() &&
+        (computes(*this) || (logic && readable(*this)));
   }
   void impl(
       const Tensor& /*self*/,
@@ -134,12 +131,8 @@ using Sub = AddLike<at::meta::structured_sub_Tensor, true>;
 // One row; another where everything is BOOL, if there is one.
 template <class Meta, const BinaryRow& row, const BinaryRow* logic = nullptr>
 struct ByRow : Meta {
-  static bool quick(at::ScalarType type) {
-    return arithmetic(type);
-  }
-  static void kernel(const Operands& v) {
-    mudnn::binary(v, row);
-  }
+  static bool quick(at::ScalarType type) { return arithmetic(type); }
+  static void kernel(const Operands& v) { mudnn::binary(v, row); }
   bool accepts(const Tensor& /*self*/, const Tensor& /*other*/) {
     return computes(*this) ||
         (logic != nullptr && this->common_dtype() == at::kBool &&
@@ -153,9 +146,7 @@ struct ByRow : Meta {
 
 // Integers promote to float in meta: no quick road for them.
 struct Div : ByRow<at::meta::structured_div_Tensor, kDiv> {
-  static bool quick(at::ScalarType type) {
-    return plain_float(type);
-  }
+  static bool quick(at::ScalarType type) { return plain_float(type); }
 };
 
 // An integer divided by a known zero raises on the CPU. By a zero inside a
@@ -207,9 +198,7 @@ using Fmod = Modular<at::meta::structured_fmod_Tensor, kFmod>;
 using Remainder = Modular<at::meta::structured_remainder_Tensor, kRemainder>;
 
 struct Pow : ByRow<at::meta::structured_pow_Tensor_Tensor, kPow> {
-  static bool quick(at::ScalarType type) {
-    return plain_float(type);
-  }
+  static bool quick(at::ScalarType type) { return plain_float(type); }
   // Integer to the power of an integer is not supported (quirk 13).
   bool accepts(const Tensor& /*self*/, const Tensor& /*exponent*/) {
     return plain_float(common_dtype()) && readable(*this);
@@ -236,7 +225,8 @@ void power(const Operands& v, const at::Scalar& exponent) {
 
 struct PowScalar : at::meta::structured_pow_Tensor_Scalar {
   static bool quick(at::ScalarType type, const at::Scalar& exponent) {
-    return plain_float(type) && !exponent.isComplex() && exponent.toDouble() != 0;
+    return plain_float(type) && !exponent.isComplex() &&
+        exponent.toDouble() != 0;
   }
   static void kernel(const Operands& v, const at::Scalar& exponent) {
     power(v, exponent);
@@ -249,10 +239,8 @@ struct PowScalar : at::meta::structured_pow_Tensor_Scalar {
     const double e = exponent.toDouble();
     return plain_float(common_dtype()) || e == 0 || e == 1 || e == 2;
   }
-  void impl(
-      const Tensor& /*self*/,
-      const at::Scalar& exponent,
-      const Tensor& out) {
+  void
+  impl(const Tensor& /*self*/, const at::Scalar& exponent, const Tensor& out) {
     if (exponent.toDouble() == 0) {
       mudnn::fill(out, Number(int64_t{1}));
       return;
@@ -267,7 +255,8 @@ Tensor rsub(const Tensor& self, const Tensor& other, const at::Scalar& alpha) {
 
 Tensor remainder_of_number(const at::Scalar& self, const Tensor& other) {
   return FormsOf<Remainder>::functional(
-      at::native::wrapped_scalar_tensor(self), other);
+      at::native::wrapped_scalar_tensor(self),
+      other);
 }
 
 using Mul = ByRow<at::meta::structured_mul_Tensor, kMul, &kAnd>;
@@ -280,21 +269,35 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<Sub>(r, "sub.Tensor", "sub_.Tensor", "sub.out");
   structured<Mul>(r, "mul.Tensor", "mul_.Tensor", "mul.out");
   structured<Div>(r, "div.Tensor", "div_.Tensor", "div.out");
-  structured<DivMode>(
-      r, "div.Tensor_mode", "div_.Tensor_mode", "div.out_mode");
+  structured<DivMode>(r, "div.Tensor_mode", "div_.Tensor_mode", "div.out_mode");
   structured<FloorDivide>(
-      r, "floor_divide", "floor_divide_.Tensor", "floor_divide.out");
+      r,
+      "floor_divide",
+      "floor_divide_.Tensor",
+      "floor_divide.out");
   structured<Fmod>(r, "fmod.Tensor", "fmod_.Tensor", "fmod.Tensor_out");
   structured<Remainder>(
-      r, "remainder.Tensor", "remainder_.Tensor", "remainder.Tensor_out");
+      r,
+      "remainder.Tensor",
+      "remainder_.Tensor",
+      "remainder.Tensor_out");
   structured<Maximum>(r, "maximum", nullptr, "maximum.out");
   structured<Minimum>(r, "minimum", nullptr, "minimum.out");
   structured<Pow>(
-      r, "pow.Tensor_Tensor", "pow_.Tensor", "pow.Tensor_Tensor_out");
+      r,
+      "pow.Tensor_Tensor",
+      "pow_.Tensor",
+      "pow.Tensor_Tensor_out");
   structured<PowScalar>(
-      r, "pow.Tensor_Scalar", "pow_.Scalar", "pow.Tensor_Scalar_out");
+      r,
+      "pow.Tensor_Scalar",
+      "pow_.Scalar",
+      "pow.Tensor_Scalar_out");
   structured<at::native::structured_pow_Scalar_out>(
-      r, "pow.Scalar", nullptr, "pow.Scalar_out");
+      r,
+      "pow.Scalar",
+      nullptr,
+      "pow.Scalar_out");
   r.native<&rsub>("rsub.Tensor");
   r.native<&remainder_of_number>("remainder.Scalar_Tensor");
 }

@@ -23,10 +23,7 @@ using mudnn::Number;
 using mudnn::Operands;
 using mudnn::UnaryMode;
 
-constexpr BinaryRow test_row(
-    BinaryMode both,
-    UnaryMode right,
-    UnaryMode left) {
+constexpr BinaryRow test_row(BinaryMode both, UnaryMode right, UnaryMode left) {
   return {both, right, left, true, true, true};
 }
 
@@ -58,15 +55,11 @@ constexpr BinaryRow kXor = test_row(
 
 template <class Meta, const BinaryRow& row>
 struct Compare : Meta {
-  static bool quick(at::ScalarType type) {
-    return mudnn::has_dnn_type(type);
-  }
+  static bool quick(at::ScalarType type) { return mudnn::has_dnn_type(type); }
   static at::ScalarType quick_result(at::ScalarType /*type*/) {
     return at::kBool;
   }
-  static void kernel(const Operands& v) {
-    mudnn::binary(v, row);
-  }
+  static void kernel(const Operands& v) { mudnn::binary(v, row); }
   bool accepts(const Tensor& /*self*/, const Tensor& /*other*/) {
     return mudnn::has_dnn_type(this->common_dtype()) && readable(*this);
   }
@@ -90,7 +83,8 @@ struct CompareNumber : Meta {
     return mudnn::has_dnn_type(this->common_dtype()) && readable(*this) &&
         !other.isComplex();
   }
-  void impl(const Tensor& /*self*/, const at::Scalar& /*other*/, const Tensor&) {
+  void
+  impl(const Tensor& /*self*/, const at::Scalar& /*other*/, const Tensor&) {
     mudnn::binary(Operands(*this, this->common_dtype()), row);
   }
 };
@@ -121,40 +115,91 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
   namespace meta = at::meta;
   structured<Compare<meta::structured_eq_Tensor, kEq>>(
-      r, "eq.Tensor", "eq_.Tensor", "eq.Tensor_out");
+      r,
+      "eq.Tensor",
+      "eq_.Tensor",
+      "eq.Tensor_out");
   structured<Compare<meta::structured_ne_Tensor, kNe>>(
-      r, "ne.Tensor", "ne_.Tensor", "ne.Tensor_out");
+      r,
+      "ne.Tensor",
+      "ne_.Tensor",
+      "ne.Tensor_out");
   structured<Compare<meta::structured_lt_Tensor, kLt>>(
-      r, "lt.Tensor", "lt_.Tensor", "lt.Tensor_out");
+      r,
+      "lt.Tensor",
+      "lt_.Tensor",
+      "lt.Tensor_out");
   structured<Compare<meta::structured_le_Tensor, kLe>>(
-      r, "le.Tensor", "le_.Tensor", "le.Tensor_out");
+      r,
+      "le.Tensor",
+      "le_.Tensor",
+      "le.Tensor_out");
   structured<Compare<meta::structured_gt_Tensor, kGt>>(
-      r, "gt.Tensor", "gt_.Tensor", "gt.Tensor_out");
+      r,
+      "gt.Tensor",
+      "gt_.Tensor",
+      "gt.Tensor_out");
   structured<Compare<meta::structured_ge_Tensor, kGe>>(
-      r, "ge.Tensor", "ge_.Tensor", "ge.Tensor_out");
+      r,
+      "ge.Tensor",
+      "ge_.Tensor",
+      "ge.Tensor_out");
   structured<CompareNumber<meta::structured_eq_Scalar, kEq>>(
-      r, "eq.Scalar", "eq_.Scalar", "eq.Scalar_out");
+      r,
+      "eq.Scalar",
+      "eq_.Scalar",
+      "eq.Scalar_out");
   structured<CompareNumber<meta::structured_ne_Scalar, kNe>>(
-      r, "ne.Scalar", "ne_.Scalar", "ne.Scalar_out");
+      r,
+      "ne.Scalar",
+      "ne_.Scalar",
+      "ne.Scalar_out");
   structured<CompareNumber<meta::structured_lt_Scalar, kLt>>(
-      r, "lt.Scalar", "lt_.Scalar", "lt.Scalar_out");
+      r,
+      "lt.Scalar",
+      "lt_.Scalar",
+      "lt.Scalar_out");
   structured<CompareNumber<meta::structured_le_Scalar, kLe>>(
-      r, "le.Scalar", "le_.Scalar", "le.Scalar_out");
+      r,
+      "le.Scalar",
+      "le_.Scalar",
+      "le.Scalar_out");
   structured<CompareNumber<meta::structured_gt_Scalar, kGt>>(
-      r, "gt.Scalar", "gt_.Scalar", "gt.Scalar_out");
+      r,
+      "gt.Scalar",
+      "gt_.Scalar",
+      "gt.Scalar_out");
   structured<CompareNumber<meta::structured_ge_Scalar, kGe>>(
-      r, "ge.Scalar", "ge_.Scalar", "ge.Scalar_out");
+      r,
+      "ge.Scalar",
+      "ge_.Scalar",
+      "ge.Scalar_out");
   structured<Logical<kAnd>>(
-      r, "logical_and", "logical_and_", "logical_and.out");
+      r,
+      "logical_and",
+      "logical_and_",
+      "logical_and.out");
   structured<Logical<kOr>>(r, "logical_or", "logical_or_", "logical_or.out");
   structured<Logical<kXor>>(
-      r, "logical_xor", "logical_xor_", "logical_xor.out");
+      r,
+      "logical_xor",
+      "logical_xor_",
+      "logical_xor.out");
   structured<Bitwise<meta::structured_bitwise_and_Tensor, kAnd>>(
-      r, "bitwise_and.Tensor", "bitwise_and_.Tensor", "bitwise_and.Tensor_out");
+      r,
+      "bitwise_and.Tensor",
+      "bitwise_and_.Tensor",
+      "bitwise_and.Tensor_out");
   structured<Bitwise<meta::structured_bitwise_or_Tensor, kOr>>(
-      r, "bitwise_or.Tensor", "bitwise_or_.Tensor", "bitwise_or.Tensor_out");
+      r,
+      "bitwise_or.Tensor",
+      "bitwise_or_.Tensor",
+      "bitwise_or.Tensor_out");
   structured<Bitwise<meta::structured_bitwise_xor_Tensor, kXor>>(
-      r, "bitwise_xor.Tensor", "bitwise_xor_.Tensor", "bitwise_xor.Tensor_out");
+      r,
+      "bitwise_xor.Tensor",
+      "bitwise_xor_.Tensor",
+      "bitwise_xor.Tensor_out");
 }
 
 } // namespace

@@ -57,7 +57,9 @@ void copy_block(
 
 void keep_pinned(const at::Tensor& host, const Stream& stream) {
   allocator::record_event(
-      in_address(host), host.storage().data_ptr().get_context(), stream);
+      in_address(host),
+      host.storage().data_ptr().get_context(),
+      stream);
 }
 
 void upload(const at::Tensor& dst, const at::Tensor& src, bool non_blocking) {
@@ -98,7 +100,8 @@ void download(const at::Tensor& dst, const at::Tensor& src, bool non_blocking) {
       device_converts(dst.scalar_type(), src.scalar_type());
   if (casts_here || !is_dense(src)) {
     device = make_dense(
-        src.sizes(), casts_here ? dst.scalar_type() : src.scalar_type());
+        src.sizes(),
+        casts_here ? dst.scalar_type() : src.scalar_type());
     copy_within_device(device, src);
   }
   if (device.scalar_type() == dst.scalar_type() && dense_alike(dst, device)) {
@@ -111,7 +114,9 @@ void download(const at::Tensor& dst, const at::Tensor& src, bool non_blocking) {
     return;
   }
   const at::Tensor host = at::detail::empty_strided_cpu(
-      device.sizes(), device.strides(), device.scalar_type());
+      device.sizes(),
+      device.strides(),
+      device.scalar_type());
   copy_block(host, device, stream);
   stream.synchronize();
   dst.copy_(host);
@@ -122,8 +127,7 @@ void download(const at::Tensor& dst, const at::Tensor& src, bool non_blocking) {
 void copy_across(const at::Tensor& dst, const at::Tensor& src) {
   const bool converts = dst.scalar_type() != src.scalar_type();
   const bool direct = !converts && dense_alike(dst, src);
-  const at::Tensor landing =
-      direct || (!converts && dst.is_contiguous())
+  const at::Tensor landing = direct || (!converts && dst.is_contiguous())
       ? dst
       : dense_on(dst.device(), src);
   const runtime::DeviceScope scope(src.device());
@@ -148,7 +152,10 @@ void copy_across(const at::Tensor& dst, const at::Tensor& src) {
   }
 }
 
-void copy_plain(const at::Tensor& dst, const at::Tensor& src, bool non_blocking) {
+void copy_plain(
+    const at::Tensor& dst,
+    const at::Tensor& src,
+    bool non_blocking) {
   if (dst.numel() == 0) {
     return;
   }
@@ -172,10 +179,8 @@ void copy_plain(const at::Tensor& dst, const at::Tensor& src, bool non_blocking)
   }
 }
 
-at::Tensor copy_from(
-    const at::Tensor& self,
-    const at::Tensor& dst,
-    bool non_blocking) {
+at::Tensor
+copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
   TORCH_CHECK(
       (self.device().is_cpu() || self.device().is_privateuseone()) &&
           (dst.device().is_cpu() || dst.device().is_privateuseone()),
@@ -209,8 +214,12 @@ at::Tensor copy_from(
   bare = neg ? bare._neg_view() : bare;
   if (out.device().is_cpu()) {
     at::Tensor host = at::detail::empty_cpu(
-        bare.sizes(), bare.scalar_type(), std::nullopt, std::nullopt,
-        std::nullopt, std::nullopt);
+        bare.sizes(),
+        bare.scalar_type(),
+        std::nullopt,
+        std::nullopt,
+        std::nullopt,
+        std::nullopt);
     copy_plain(host, bare, false);
     host = conj ? host.conj() : host;
     out.copy_(neg ? host._neg_view() : host);
@@ -236,7 +245,8 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
     dst.resize_(self.sizes());
     if (self.is_non_overlapping_and_dense() && !self.is_contiguous()) {
       dst.unsafeGetTensorImpl()->set_sizes_and_strides(
-          self.sizes(), self.strides());
+          self.sizes(),
+          self.strides());
     }
   }
   copy_from(self, dst, false);
@@ -246,7 +256,11 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   const runtime::DeviceScope scope(self.device());
   const at::Tensor host = at::detail::empty_cpu(
-      {}, self.scalar_type(), std::nullopt, std::nullopt, std::nullopt,
+      {},
+      self.scalar_type(),
+      std::nullopt,
+      std::nullopt,
+      std::nullopt,
       std::nullopt);
   const Stream stream = runtime::current_stream();
   runtime::copy_async(

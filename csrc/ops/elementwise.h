@@ -57,8 +57,7 @@ struct TestMeta : at::TensorIteratorBase {
     if (!out.defined()) {
       config.declare_static_dtype(at::kBool);
     }
-    build(config.add_borrowed_output(out)
-              .add_borrowed_const_input(self));
+    build(config.add_borrowed_output(out).add_borrowed_const_input(self));
   }
 };
 

@@ -22,29 +22,29 @@ using mudnn::Number;
 // Throws torch's overflow error for a value that the dtype cannot hold.
 void check_range(at::ScalarType type, const at::Scalar& value) {
   switch (type) {
-    case at::kByte:
-      static_cast<void>(value.toByte());
-      break;
-    case at::kChar:
-      static_cast<void>(value.toChar());
-      break;
-    case at::kShort:
-      static_cast<void>(value.toShort());
-      break;
-    case at::kInt:
-      static_cast<void>(value.toInt());
-      break;
-    case at::kLong:
-      static_cast<void>(value.toLong());
-      break;
-    default:
-      TORCH_CHECK(
-          !value.isComplex() || c10::isComplexType(type) ||
-              value.toComplexDouble().imag() == 0,
-          "value cannot be converted to type ",
-          type,
-          " without overflow");
-      break;
+  case at::kByte:
+    static_cast<void>(value.toByte());
+    break;
+  case at::kChar:
+    static_cast<void>(value.toChar());
+    break;
+  case at::kShort:
+    static_cast<void>(value.toShort());
+    break;
+  case at::kInt:
+    static_cast<void>(value.toInt());
+    break;
+  case at::kLong:
+    static_cast<void>(value.toLong());
+    break;
+  default:
+    TORCH_CHECK(
+        !value.isComplex() || c10::isComplexType(type) ||
+            value.toComplexDouble().imag() == 0,
+        "value cannot be converted to type ",
+        type,
+        " without overflow");
+    break;
   }
 }
 
@@ -63,7 +63,9 @@ Tensor& fill_scalar(Tensor& self, const at::Scalar& value) {
   }
   if (!mudnn::has_dnn_type(type)) {
     return routing::ToCpuByName<Tensor&(Tensor&, const at::Scalar&)>::call(
-        "fill_.Scalar", self, value);
+        "fill_.Scalar",
+        self,
+        value);
   }
   check_range(type, value);
   const runtime::DeviceScope scope(self.device());
@@ -110,15 +112,16 @@ void check_mask(const Tensor& self, const Tensor& mask) {
   at::assert_no_partial_overlap(self, mask);
 }
 
-Tensor& masked_fill_scalar(
-    Tensor& self,
-    const Tensor& mask,
-    const at::Scalar& value) {
+Tensor&
+masked_fill_scalar(Tensor& self, const Tensor& mask, const at::Scalar& value) {
   check_mask(self, mask);
   if (!mudnn::has_dnn_type(self.scalar_type()) || value.isComplex()) {
-    return routing::ToCpuByName<
-        Tensor&(Tensor&, const Tensor&, const at::Scalar&)>::
-        call("masked_fill_.Scalar", self, mask, value);
+    return routing::
+        ToCpuByName<Tensor&(Tensor&, const Tensor&, const at::Scalar&)>::call(
+            "masked_fill_.Scalar",
+            self,
+            mask,
+            value);
   }
   check_range(self.scalar_type(), value);
   const runtime::DeviceScope scope(self.device());
@@ -129,10 +132,8 @@ Tensor& masked_fill_scalar(
   return self;
 }
 
-Tensor& masked_fill_tensor(
-    Tensor& self,
-    const Tensor& mask,
-    const Tensor& value) {
+Tensor&
+masked_fill_tensor(Tensor& self, const Tensor& mask, const Tensor& value) {
   TORCH_CHECK(
       value.dim() == 0,
       "masked_fill_ only supports a 0-dimensional value tensor, but got "
@@ -146,9 +147,12 @@ Tensor& masked_fill_tensor(
   check_same_device(self, value);
   if (!mudnn::has_dnn_type(self.scalar_type()) ||
       !mudnn::has_dnn_type(value.scalar_type())) {
-    return routing::ToCpuByName<
-        Tensor&(Tensor&, const Tensor&, const Tensor&)>::
-        call("masked_fill_.Tensor", self, mask, value);
+    return routing::
+        ToCpuByName<Tensor&(Tensor&, const Tensor&, const Tensor&)>::call(
+            "masked_fill_.Tensor",
+            self,
+            mask,
+            value);
   }
   const runtime::DeviceScope scope(self.device());
   auto iter = at::TensorIteratorConfig()
@@ -201,8 +205,10 @@ Tensor& arange(
   if (!arithmetic(type) || start.isComplex() || end.isComplex() ||
       step.isComplex()) {
     return routing::ToCpuByName<Tensor&(
-        const at::Scalar&, const at::Scalar&, const at::Scalar&, Tensor&)>::
-        call("arange.start_out", start, end, step, out);
+        const at::Scalar&,
+        const at::Scalar&,
+        const at::Scalar&,
+        Tensor&)>::call("arange.start_out", start, end, step, out);
   }
   const int64_t numel = arange_size(type, start, end, step);
   const runtime::DeviceScope scope(out.device());

@@ -97,7 +97,9 @@ struct Forms<Op, R (M::*)(Self, A...), std::index_sequence<I...>> {
     Shell<Op, Form::kFunctional, kOutputs> op;
     if (!prepare(op, self, Argument<A>::pass(args)...)) {
       return routing::ToCpuByName<Made(Self, ArgumentType<A>...)>::call(
-          names[0], self, args...);
+          names[0],
+          self,
+          args...);
     }
     op.impl(self, Argument<A>::pass(args)..., op.output(I)...);
     if constexpr (kOutputs == 1) {
@@ -107,10 +109,8 @@ struct Forms<Op, R (M::*)(Self, A...), std::index_sequence<I...>> {
     }
   }
 
-  static Given out(
-      Self self,
-      ArgumentType<A>... args,
-      Repeat<I, at::Tensor&>... given) {
+  static Given
+  out(Self self, ArgumentType<A>... args, Repeat<I, at::Tensor&>... given) {
     if constexpr (IsQuick<Op, Self, A...>::value && kOutputs == 1) {
       if (quick<Op, Form::kOut>(nullptr, &given..., self, args...)) {
         return (given, ...);
@@ -119,8 +119,9 @@ struct Forms<Op, R (M::*)(Self, A...), std::index_sequence<I...>> {
     Shell<Op, Form::kOut, kOutputs> op(given...);
     if (!prepare(op, self, Argument<A>::pass(args)...)) {
       return routing::ToCpuByName<Given(
-          Self, ArgumentType<A>..., Repeat<I, at::Tensor&>...)>::
-          call(names[1], self, args..., given...);
+          Self,
+          ArgumentType<A>...,
+          Repeat<I, at::Tensor&>...)>::call(names[1], self, args..., given...);
     }
     op.impl(self, Argument<A>::pass(args)..., op.output(I)...);
     op.finish();
@@ -139,8 +140,9 @@ struct Forms<Op, R (M::*)(Self, A...), std::index_sequence<I...>> {
     }
     Shell<Op, Form::kInplace, 1> op(self);
     if (!prepare(op, self, Argument<A>::pass(args)...)) {
-      return routing::ToCpuByName<at::Tensor&(at::Tensor&, ArgumentType<A>...)>::call(
-          names[2], self, args...);
+      return routing::ToCpuByName<at::Tensor&(
+          at::Tensor&,
+          ArgumentType<A>...)>::call(names[2], self, args...);
     }
     op.impl(self, Argument<A>::pass(args)..., op.output(0));
     op.finish();

@@ -23,7 +23,9 @@ size_t span_bytes(const at::Tensor& tensor) {
 at::Tensor span_on_host(const at::Tensor& tensor) {
   const runtime::DeviceScope scope(tensor.device());
   const at::Tensor host = at::detail::empty_strided_cpu(
-      tensor.sizes(), tensor.strides(), tensor.scalar_type());
+      tensor.sizes(),
+      tensor.strides(),
+      tensor.scalar_type());
   const runtime::Stream stream = runtime::current_stream();
   runtime::copy_async(
       host.unsafeGetTensorImpl()->mutable_data(),

@@ -40,10 +40,7 @@ struct Cat : at::meta::structured_cat {
     }
     return known(maybe_get_output(0));
   }
-  void impl(
-      const at::ITensorListRef& tensors,
-      int64_t dim,
-      const Tensor& out) {
+  void impl(const at::ITensorListRef& tensors, int64_t dim, const Tensor& out) {
     std::vector<Tensor> parts;
     parts.reserve(tensors.size());
     for (const Tensor& part : tensors) {
@@ -91,7 +88,8 @@ struct Gather : at::meta::structured_gather {
 
 void check_index(const Tensor& self, const Tensor& index) {
   TORCH_CHECK_INDEX(
-      index.dim() <= 1, "index_select(): Index is supposed to be a vector");
+      index.dim() <= 1,
+      "index_select(): Index is supposed to be a vector");
   TORCH_CHECK(
       index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
       "index_select(): Expected dtype int32 or int64 for index");
@@ -125,7 +123,10 @@ Tensor& index_select_out(
   at::assert_no_overlap(out, self);
   at::assert_no_overlap(out, index);
   mudnn::gather_slices(
-      out, self, axis, index.dim() == 0 ? index.view({1}) : index);
+      out,
+      self,
+      axis,
+      index.dim() == 0 ? index.view({1}) : index);
   return out;
 }
 
@@ -172,7 +173,10 @@ struct Running : Meta {
     const Tensor result =
         out.scalar_type() == type ? out : make_dense(out.sizes(), type);
     mudnn::cumulate(
-        result, source, at::maybe_wrap_dim(dim, self.dim()), product);
+        result,
+        source,
+        at::maybe_wrap_dim(dim, self.dim()),
+        product);
     if (!result.is_same(out)) {
       out.copy_(result);
     }
@@ -222,7 +226,9 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   check_same_device(self, mask);
   if (!known(self)) {
     return routing::ToCpuByName<Tensor(const Tensor&, const Tensor&)>::call(
-        "masked_select", self, mask);
+        "masked_select",
+        self,
+        mask);
   }
   const runtime::DeviceScope scope(self.device());
   const auto [values, where] = at::expand_outplace(self, mask);
@@ -234,10 +240,7 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
       where->dim() == 0 ? where->view({1}) : *where);
 }
 
-Tensor& masked_select_out(
-    const Tensor& self,
-    const Tensor& mask,
-    Tensor& out) {
+Tensor& masked_select_out(const Tensor& self, const Tensor& mask, Tensor& out) {
   TORCH_CHECK(
       self.scalar_type() == out.scalar_type(),
       "masked_select(): self and result must have the same scalar type");
@@ -264,7 +267,9 @@ bool equal(const Tensor& self, const Tensor& other) {
   }
   if (!known(self)) {
     return routing::ToCpuByName<bool(const Tensor&, const Tensor&)>::call(
-        "equal", self, other);
+        "equal",
+        self,
+        other);
   }
   const runtime::DeviceScope scope(self.device());
   const Tensor same = make_dense(self.sizes(), at::kBool);
@@ -292,9 +297,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<Cat>(r, "cat", nullptr, "cat.out");
   structured<Gather>(r, "gather", nullptr, "gather.out");
   structured<Running<at::meta::structured_cumsum, false>>(
-      r, "cumsum", "cumsum_", "cumsum.out");
+      r,
+      "cumsum",
+      "cumsum_",
+      "cumsum.out");
   structured<Running<at::meta::structured_cumprod, true>>(
-      r, "cumprod", "cumprod_", "cumprod.out");
+      r,
+      "cumprod",
+      "cumprod_",
+      "cumprod.out");
   r.native<&index_select>("index_select");
   r.native<&index_select_out>("index_select.out");
   r.native<&nonzero>("nonzero");

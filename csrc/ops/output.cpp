@@ -14,7 +14,11 @@ constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
 at::Tensor make_dense(at::IntArrayRef sizes, at::ScalarType dtype) {
   return at::detail::empty_generic(
-      sizes, allocator::device_allocator(), kKeys, dtype, std::nullopt);
+      sizes,
+      allocator::device_allocator(),
+      kKeys,
+      dtype,
+      std::nullopt);
 }
 
 at::Tensor make_strided(
@@ -24,7 +28,11 @@ at::Tensor make_strided(
   const auto dtype = c10::typeMetaToScalarType(options.dtype());
   if (!strides.empty()) {
     return at::detail::empty_strided_generic(
-        sizes, strides, allocator::device_allocator(), kKeys, dtype);
+        sizes,
+        strides,
+        allocator::device_allocator(),
+        kKeys,
+        dtype);
   }
   return at::detail::empty_generic(
       sizes,
@@ -40,8 +48,7 @@ void copy_back(const at::Tensor& destination, const at::Tensor& source) {
 
 void check_same_device(const at::Tensor& first, const at::Tensor& other) {
   TORCH_CHECK(
-      !first.defined() || !other.defined() ||
-          first.device() == other.device(),
+      !first.defined() || !other.defined() || first.device() == other.device(),
       "Expected all tensors to be on the same device, but found at least two "
       "devices, ",
       first.device(),

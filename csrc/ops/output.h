@@ -2,16 +2,18 @@
 // New device tensors without a trip through the dispatcher.
 #pragma once
 
+#include "csrc/runtime/export.h"
+
 #include <ATen/core/Tensor.h>
 
 namespace torch_fl::ops {
 
 // A row-major tensor of the current device.
-at::Tensor make_dense(at::IntArrayRef sizes, at::ScalarType dtype);
+FL_API at::Tensor make_dense(at::IntArrayRef sizes, at::ScalarType dtype);
 
 // A tensor of the current device with these strides; empty strides mean the
 // memory format of `options`, or row-major.
-at::Tensor make_strided(
+FL_API at::Tensor make_strided(
     at::IntArrayRef sizes,
     at::IntArrayRef strides,
     const at::TensorOptions& options);
@@ -22,10 +24,10 @@ inline at::Tensor make_dense_like(const at::Tensor& like) {
 }
 
 // Writes a result that was computed elsewhere into the tensor asked for.
-void copy_back(const at::Tensor& destination, const at::Tensor& source);
+FL_API void copy_back(const at::Tensor& destination, const at::Tensor& source);
 
 // Throws torch's "Expected all tensors to be on the same device" unless both
 // are on one device; undefined tensors are left out.
-void check_same_device(const at::Tensor& first, const at::Tensor& other);
+FL_API void check_same_device(const at::Tensor& first, const at::Tensor& other);
 
 } // namespace torch_fl::ops

@@ -16,8 +16,7 @@ namespace torch_fl::ops {
 
 C10_ALWAYS_INLINE bool dense_here(const at::Tensor& tensor) {
   const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
-  return impl->key_set().has_backend(
-             c10::BackendComponent::PrivateUse1Bit) &&
+  return impl->key_set().has_backend(c10::BackendComponent::PrivateUse1Bit) &&
       impl->is_contiguous();
 }
 
@@ -69,7 +68,9 @@ C10_ALWAYS_INLINE bool no_partial_overlap(
 }
 
 // What torch's alpha_check accepts; anything else goes to meta, which raises.
-C10_ALWAYS_INLINE bool factor_ok(at::ScalarType type, const at::Scalar& factor) {
+C10_ALWAYS_INLINE bool factor_ok(
+    at::ScalarType type,
+    const at::Scalar& factor) {
   return c10::isFloatingType(type)
       ? factor.isFloatingPoint() || factor.isIntegral(false)
       : c10::isIntegralType(type, false) && factor.isIntegral(false);
@@ -104,9 +105,7 @@ struct IsQuick<Op, const at::Tensor&, A...> : IsQuick<Op, A...> {};
 
 template <class Op, class = void>
 struct QuickResult {
-  static at::ScalarType of(at::ScalarType type) {
-    return type;
-  }
+  static at::ScalarType of(at::ScalarType type) { return type; }
 };
 template <class Op>
 struct QuickResult<Op, std::void_t<decltype(Op::quick_result(at::kFloat))>> {
@@ -150,7 +149,8 @@ C10_ALWAYS_INLINE bool quick_call(
       return false;
     }
     if (given->scalar_type() != result ||
-        (equal && !(no_partial_overlap(*given, std::get<1 + I>(args)) && ...))) {
+        (equal &&
+         !(no_partial_overlap(*given, std::get<1 + I>(args)) && ...))) {
       return false;
     }
   }
@@ -176,10 +176,8 @@ C10_ALWAYS_INLINE bool quick_call(
 }
 
 template <class Op, Form F, class... A>
-C10_ALWAYS_INLINE bool quick(
-    at::Tensor* made,
-    const at::Tensor* given,
-    const A&... args) {
+C10_ALWAYS_INLINE bool
+quick(at::Tensor* made, const at::Tensor* given, const A&... args) {
   constexpr size_t kTensors = LeadingTensors<const A&...>::value;
   return quick_call<Op, F, kTensors>(
       made,

@@ -89,16 +89,14 @@ void total(
 
 template <class Meta, ReduceMode mode>
 struct Total : Meta {
-  static constexpr double kEmpty = mode == ReduceMode::ADD
-      ? 0.0
-      : std::numeric_limits<double>::quiet_NaN();
+  static constexpr double kEmpty =
+      mode == ReduceMode::ADD ? 0.0 : std::numeric_limits<double>::quiet_NaN();
   bool accepts(
       const Tensor& self,
       at::OptionalIntArrayRef /*dim*/,
       bool /*keepdim*/,
       const OptDtype& dtype) {
-    return known(self) && real_dtype(dtype) &&
-        known(this->maybe_get_output(0));
+    return known(self) && real_dtype(dtype) && known(this->maybe_get_output(0));
   }
   void impl(
       const Tensor& self,
@@ -118,7 +116,10 @@ Tensor sum(const Tensor& self, OptDtype dtype) {
       (dtype.has_value() && *dtype != self.scalar_type()) ||
       self.numel() == 0) {
     return FormsOf<Sum>::functional(
-        self, at::OptionalIntArrayRef(at::IntArrayRef{}), false, dtype);
+        self,
+        at::OptionalIntArrayRef(at::IntArrayRef{}),
+        false,
+        dtype);
   }
   const runtime::DeviceScope scope(self.device());
   const at::ScalarType type = self.scalar_type();
@@ -127,7 +128,11 @@ Tensor sum(const Tensor& self, OptDtype dtype) {
     mudnn::reduce_dense(out, self, ReduceMode::ADD);
   } else {
     mudnn::reduce(
-        out, self, every_dim(self), ReduceMode::ADD, accumulates_in(type));
+        out,
+        self,
+        every_dim(self),
+        ReduceMode::ADD,
+        accumulates_in(type));
   }
   return out;
 }
@@ -156,7 +161,9 @@ struct Prod : at::meta::structured_prod_dim_int {
 Tensor prod(const Tensor& self, OptDtype dtype) {
   if (!known(self) || !real_dtype(dtype)) {
     return routing::ToCpuByName<Tensor(const Tensor&, OptDtype)>::call(
-        "prod", self, dtype);
+        "prod",
+        self,
+        dtype);
   }
   const runtime::DeviceScope scope(self.device());
   const at::ScalarType type = dtype.value_or(
@@ -181,17 +188,18 @@ struct Truth : Meta {
   void run(const Tensor& self, const DimMask& dims, const Tensor& out) {
     if (!is_trivial(self, out, any ? 0 : 1)) {
       mudnn::reduce(
-          out, self, dims, any ? ReduceMode::OR : ReduceMode::AND, at::kBool);
+          out,
+          self,
+          dims,
+          any ? ReduceMode::OR : ReduceMode::AND,
+          at::kBool);
     }
   }
 };
 template <class Meta, bool any>
 struct TruthDim : Truth<Meta, any> {
-  void impl(
-      const Tensor& self,
-      int64_t dim,
-      bool /*keepdim*/,
-      const Tensor& out) {
+  void
+  impl(const Tensor& self, int64_t dim, bool /*keepdim*/, const Tensor& out) {
     DimMask mask;
     mask.set(static_cast<size_t>(at::maybe_wrap_dim(dim, self.dim())));
     this->run(self, mask, out);
@@ -256,10 +264,8 @@ bool has_variance(
       count > correction_of(correction);
 }
 
-at::DimVector reduced_sizes(
-    const Tensor& self,
-    const DimMask& dims,
-    bool keepdim) {
+at::DimVector
+reduced_sizes(const Tensor& self, const DimMask& dims, bool keepdim) {
   at::DimVector sizes;
   for (int64_t d = 0; d < self.dim(); ++d) {
     if (!dims[static_cast<size_t>(d)]) {
@@ -280,7 +286,12 @@ void moment(
   mudnn::ReduceOptions options;
   options.correction = correction_of(correction);
   mudnn::reduce(
-      out, self, dims, mode, accumulates_in(self.scalar_type()), options);
+      out,
+      self,
+      dims,
+      mode,
+      accumulates_in(self.scalar_type()),
+      options);
 }
 
 using OptScalar = const std::optional<at::Scalar>&;
@@ -323,7 +334,11 @@ struct Moment {
     if (!has_variance(self, dims, correction) ||
         !plain_float(out.scalar_type())) {
       return routing::ToCpuByName<Tensor&(
-          const Tensor&, at::OptionalIntArrayRef, OptScalar, bool, Tensor&)>::
+          const Tensor&,
+          at::OptionalIntArrayRef,
+          OptScalar,
+          bool,
+          Tensor&)>::
           call(
               kVariance ? "var.correction_out" : "std.correction_out",
               self,
@@ -345,8 +360,9 @@ struct Moment {
       bool keepdim) {
     const DimMask dims = dim_mask(self, dim);
     if (!has_variance(self, dims, correction)) {
-      return routing::ToCpuByName<std::tuple<Tensor, Tensor>(
-          const Tensor&, at::OptionalIntArrayRef, OptScalar, bool)>::
+      return routing::ToCpuByName<std::tuple<
+          Tensor,
+          Tensor>(const Tensor&, at::OptionalIntArrayRef, OptScalar, bool)>::
           call(
               kVariance ? "var_mean.correction" : "std_mean.correction",
               self,
@@ -384,7 +400,9 @@ struct VectorNorm : at::meta::structured_linalg_vector_norm {
       const Tensor& out) {
     const double order = ord.toDouble();
     if (is_trivial(
-            self, out, order < 0 ? std::numeric_limits<double>::infinity() : 0)) {
+            self,
+            out,
+            order < 0 ? std::numeric_limits<double>::infinity() : 0)) {
       return;
     }
     const DimMask dims = dim_mask(self, dim);
@@ -402,7 +420,10 @@ struct VectorNorm : at::meta::structured_linalg_vector_norm {
     } else if (order == 0) {
       const Tensor counts = make_dense(self.sizes(), at::kBool);
       mudnn::unary_tensor(
-          counts, self, mudnn::UnaryMode::NE, Number(int64_t{0}));
+          counts,
+          self,
+          mudnn::UnaryMode::NE,
+          Number(int64_t{0}));
       mudnn::reduce(out, counts, dims, ReduceMode::ADD, type);
     } else {
       mudnn::ReduceOptions options;
@@ -424,21 +445,45 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   r.native<&prod>("prod");
   structured<Prod>(r, "prod.dim_int", nullptr, "prod.int_out");
   structured<Truth<meta::structured_any, true>>(
-      r, "any", nullptr, "any.all_out");
+      r,
+      "any",
+      nullptr,
+      "any.all_out");
   structured<TruthDim<meta::structured_any_dim, true>>(
-      r, "any.dim", nullptr, "any.out");
+      r,
+      "any.dim",
+      nullptr,
+      "any.out");
   structured<TruthDims<meta::structured_any_dims, true>>(
-      r, "any.dims", nullptr, "any.dims_out");
+      r,
+      "any.dims",
+      nullptr,
+      "any.dims_out");
   structured<Truth<meta::structured_all, false>>(
-      r, "all", nullptr, "all.all_out");
+      r,
+      "all",
+      nullptr,
+      "all.all_out");
   structured<TruthDim<meta::structured_all_dim, false>>(
-      r, "all.dim", nullptr, "all.out");
+      r,
+      "all.dim",
+      nullptr,
+      "all.out");
   structured<TruthDims<meta::structured_all_dims, false>>(
-      r, "all.dims", nullptr, "all.dims_out");
+      r,
+      "all.dims",
+      nullptr,
+      "all.dims_out");
   structured<Extreme<meta::structured_amax, ReduceMode::MAX>>(
-      r, "amax", nullptr, "amax.out");
+      r,
+      "amax",
+      nullptr,
+      "amax.out");
   structured<Extreme<meta::structured_amin, ReduceMode::MIN>>(
-      r, "amin", nullptr, "amin.out");
+      r,
+      "amin",
+      nullptr,
+      "amin.out");
   r.native<&Var::functional>("var.correction");
   r.native<&Var::out>("var.correction_out");
   r.native<&Var::with_mean>("var_mean.correction");
@@ -446,7 +491,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   r.native<&Std::out>("std.correction_out");
   r.native<&Std::with_mean>("std_mean.correction");
   structured<VectorNorm>(
-      r, "linalg_vector_norm", nullptr, "linalg_vector_norm.out");
+      r,
+      "linalg_vector_norm",
+      nullptr,
+      "linalg_vector_norm.out");
 }
 
 } // namespace

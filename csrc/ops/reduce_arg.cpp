@@ -119,12 +119,17 @@ struct Whole {
     check(self);
     if (!known(self)) {
       return routing::ToCpuByName<Tensor(const Tensor&)>::call(
-          kMax ? "max" : "min", self);
+          kMax ? "max" : "min",
+          self);
     }
     const runtime::DeviceScope scope(self.device());
     Tensor made = make_dense({}, self.scalar_type());
     mudnn::reduce(
-        made, self, every_dim(self), mode, compared_in(self.scalar_type()));
+        made,
+        self,
+        every_dim(self),
+        mode,
+        compared_in(self.scalar_type()));
     return made;
   }
 
@@ -133,7 +138,9 @@ struct Whole {
     check_same_device(self, out);
     if (!known(self) || !known(out)) {
       return routing::ToCpuByName<Tensor&(const Tensor&, Tensor&)>::call(
-          kMax ? "max.unary_out" : "min.unary_out", self, out);
+          kMax ? "max.unary_out" : "min.unary_out",
+          self,
+          out);
     }
     TORCH_CHECK(
         at::canCast(self.scalar_type(), out.scalar_type()),
@@ -144,7 +151,11 @@ struct Whole {
     const runtime::DeviceScope scope(self.device());
     at::native::resize_output(out, {});
     mudnn::reduce(
-        out, self, every_dim(self), mode, compared_in(self.scalar_type()));
+        out,
+        self,
+        every_dim(self),
+        mode,
+        compared_in(self.scalar_type()));
     return out;
   }
 };
@@ -184,13 +195,25 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
   namespace meta = at::meta;
   structured<ArgExtreme<meta::structured_argmax, ReduceMode::MAX>>(
-      r, "argmax", nullptr, "argmax.out");
+      r,
+      "argmax",
+      nullptr,
+      "argmax.out");
   structured<ArgExtreme<meta::structured_argmin, ReduceMode::MIN>>(
-      r, "argmin", nullptr, "argmin.out");
+      r,
+      "argmin",
+      nullptr,
+      "argmin.out");
   structured<ExtremeDim<meta::structured_max_dim, ReduceMode::MAX>>(
-      r, "max.dim", nullptr, "max.dim_max");
+      r,
+      "max.dim",
+      nullptr,
+      "max.dim_max");
   structured<ExtremeDim<meta::structured_min_dim, ReduceMode::MIN>>(
-      r, "min.dim", nullptr, "min.dim_min");
+      r,
+      "min.dim",
+      nullptr,
+      "min.dim_min");
   structured<AMinMax>(r, "aminmax", nullptr, "aminmax.out");
   r.native<&Max::functional>("max");
   r.native<&Max::out>("max.unary_out");

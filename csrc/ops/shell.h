@@ -64,9 +64,7 @@ class OutputHooks : public Op {
 #endif
 
  private:
-  Derived& derived() {
-    return static_cast<Derived&>(*this);
-  }
+  Derived& derived() { return static_cast<Derived&>(*this); }
   template <class... A>
   void tell_iterator(A&&... args) {
     if constexpr (std::is_base_of_v<at::TensorIteratorBase, Op>) {
@@ -96,9 +94,7 @@ class Shell final : public OutputHooks<Op, Shell<Op, F, N>> {
                                                   : *given_[index];
     }
   }
-  at::Tensor release(size_t index) {
-    return std::move(made_[index]);
-  }
+  at::Tensor release(size_t index) { return std::move(made_[index]); }
 
   // Copies proxies into the tensors given.
   void finish() const {

@@ -111,9 +111,8 @@ Number saturated(at::ScalarType type, const at::Scalar& bound) {
   }
   const int bits = static_cast<int>(8 * c10::elementSize(type));
   const bool is_signed = type != at::kByte;
-  const int64_t high = is_signed
-      ? std::numeric_limits<int64_t>::max() >> (64 - bits)
-      : 255;
+  const int64_t high =
+      is_signed ? std::numeric_limits<int64_t>::max() >> (64 - bits) : 255;
   const int64_t low = is_signed ? -high - 1 : 0;
   return Number(std::min(std::max(bound.toLong(), low), high));
 }
@@ -131,7 +130,9 @@ void clamp(
   if ((low.has_value() && is_nan(low.get())) ||
       (high.has_value() && is_nan(high.get()))) {
     mudnn::unary(
-        v, UnaryMode::MUL, Number(std::numeric_limits<double>::quiet_NaN()));
+        v,
+        UnaryMode::MUL,
+        Number(std::numeric_limits<double>::quiet_NaN()));
   } else if (!high.has_value()) {
     mudnn::unary(v, UnaryMode::MAX, saturated(v.compute, low.get()));
   } else if (!low.has_value()) {
@@ -166,10 +167,8 @@ struct ClampOne : Meta {
   bool accepts(const Tensor& /*self*/, const at::Scalar& /*bound*/) {
     return computes(*this);
   }
-  void impl(
-      const Tensor& /*self*/,
-      const at::Scalar& bound,
-      const Tensor& /*out*/) {
+  void
+  impl(const Tensor& /*self*/, const at::Scalar& bound, const Tensor& /*out*/) {
     const Operands v(*this, this->common_dtype());
     const at::OptionalScalarRef given(bound);
     if (low) {
@@ -243,8 +242,8 @@ struct Where : at::TensorIteratorBase {
               .add_borrowed_const_input(other));
   }
   bool accepts(const Tensor&, const Tensor&, const Tensor&) {
-    return mudnn::has_dnn_type(type_) && readable(*this) &&
-        !is_cpu_scalar(1) && dtype(1) == at::kBool;
+    return mudnn::has_dnn_type(type_) && readable(*this) && !is_cpu_scalar(1) &&
+        dtype(1) == at::kBool;
   }
   void impl(const Tensor&, const Tensor&, const Tensor&, const Tensor&) {
     mudnn::select(Operands(*this, type_));
@@ -259,21 +258,34 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   namespace meta = at::meta;
   structured<Addcmul>(r, "addcmul", "addcmul_", "addcmul.out");
   structured<Addcdiv>(r, "addcdiv", "addcdiv_", "addcdiv.out");
-  structured<LerpNumber>(
-      r, "lerp.Scalar", "lerp_.Scalar", "lerp.Scalar_out");
-  structured<LerpTensor>(
-      r, "lerp.Tensor", "lerp_.Tensor", "lerp.Tensor_out");
+  structured<LerpNumber>(r, "lerp.Scalar", "lerp_.Scalar", "lerp.Scalar_out");
+  structured<LerpTensor>(r, "lerp.Tensor", "lerp_.Tensor", "lerp.Tensor_out");
   structured<Clamp>(r, "clamp", "clamp_", "clamp.out");
   structured<ClampTensor>(
-      r, "clamp.Tensor", "clamp_.Tensor", "clamp.Tensor_out");
+      r,
+      "clamp.Tensor",
+      "clamp_.Tensor",
+      "clamp.Tensor_out");
   structured<ClampOne<meta::structured_clamp_min, true>>(
-      r, "clamp_min", "clamp_min_", "clamp_min.out");
+      r,
+      "clamp_min",
+      "clamp_min_",
+      "clamp_min.out");
   structured<ClampOne<meta::structured_clamp_max, false>>(
-      r, "clamp_max", "clamp_max_", "clamp_max.out");
+      r,
+      "clamp_max",
+      "clamp_max_",
+      "clamp_max.out");
   structured<ClampOneTensor<meta::structured_clamp_min_Tensor, kMax>>(
-      r, "clamp_min.Tensor", "clamp_min_.Tensor", "clamp_min.Tensor_out");
+      r,
+      "clamp_min.Tensor",
+      "clamp_min_.Tensor",
+      "clamp_min.Tensor_out");
   structured<ClampOneTensor<meta::structured_clamp_max_Tensor, kMin>>(
-      r, "clamp_max.Tensor", "clamp_max_.Tensor", "clamp_max.Tensor_out");
+      r,
+      "clamp_max.Tensor",
+      "clamp_max_.Tensor",
+      "clamp_max.Tensor_out");
   structured<Where>(r, "where.self", nullptr, "where.self_out");
 }
 

@@ -54,15 +54,9 @@ using mudnn::UnaryMode;
 // A muDNN mode on what meta makes of the dtype.
 template <class Meta, UnaryMode mode>
 struct Plain : Meta {
-  static bool quick(at::ScalarType type) {
-    return plain_float(type);
-  }
-  static void kernel(const Operands& v) {
-    mudnn::unary(v, mode);
-  }
-  bool accepts(const Tensor& /*self*/) {
-    return computes(*this);
-  }
+  static bool quick(at::ScalarType type) { return plain_float(type); }
+  static void kernel(const Operands& v) { mudnn::unary(v, mode); }
+  bool accepts(const Tensor& /*self*/) { return computes(*this); }
   void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
     kernel(Operands(*this, this->common_dtype()));
   }
@@ -88,15 +82,11 @@ struct Rounding : Plain<Meta, mode> {
 
 // No NEG mode.
 struct Neg : at::meta::structured_neg {
-  static bool quick(at::ScalarType type) {
-    return arithmetic(type);
-  }
+  static bool quick(at::ScalarType type) { return arithmetic(type); }
   static void kernel(const Operands& v) {
     mudnn::unary(v, UnaryMode::MUL, Number(int64_t{-1}));
   }
-  bool accepts(const Tensor& /*self*/) {
-    return computes(*this);
-  }
+  bool accepts(const Tensor& /*self*/) { return computes(*this); }
   void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
     kernel(Operands(*this, common_dtype()));
   }
@@ -104,30 +94,22 @@ struct Neg : at::meta::structured_neg {
 
 // No EXPM1 mode.
 struct Expm1 : at::meta::structured_expm1 {
-  bool accepts(const Tensor& /*self*/) {
-    return computes(*this);
-  }
+  bool accepts(const Tensor& /*self*/) { return computes(*this); }
   void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
     mudnn::expm1(Operands(*this, common_dtype()));
   }
 };
 
 struct Relu : SameTypeMeta {
-  static bool quick(at::ScalarType type) {
-    return arithmetic(type);
-  }
-  static void kernel(const Operands& v) {
-    mudnn::unary(v, UnaryMode::RELU);
-  }
+  static bool quick(at::ScalarType type) { return arithmetic(type); }
+  static void kernel(const Operands& v) { mudnn::unary(v, UnaryMode::RELU); }
   void meta(const Tensor& self) {
     TORCH_CHECK(
         self.scalar_type() != at::kBool,
         "Boolean inputs not supported for relu");
     SameTypeMeta::meta(self);
   }
-  bool accepts(const Tensor& /*self*/) {
-    return computes(*this);
-  }
+  bool accepts(const Tensor& /*self*/) { return computes(*this); }
   void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
     kernel(Operands(*this, common_dtype()));
   }
@@ -142,7 +124,8 @@ struct Gelu : at::meta::structured_gelu {
         approximate == "none" || approximate == "tanh",
         "approximate argument must be either none or tanh.");
     mudnn::unary(
-        v, approximate == "tanh" ? UnaryMode::GELU_TANH : UnaryMode::GELU);
+        v,
+        approximate == "tanh" ? UnaryMode::GELU_TANH : UnaryMode::GELU);
   }
   bool accepts(const Tensor& /*self*/, c10::string_view /*approximate*/) {
     return plain_float(common_dtype()) && readable(*this);
@@ -165,10 +148,8 @@ struct LeakyRelu : at::meta::structured_leaky_relu {
   bool accepts(const Tensor& /*self*/, const at::Scalar& slope) {
     return quick(common_dtype(), slope) && readable(*this);
   }
-  void impl(
-      const Tensor& /*self*/,
-      const at::Scalar& slope,
-      const Tensor& /*out*/) {
+  void
+  impl(const Tensor& /*self*/, const at::Scalar& slope, const Tensor& /*out*/) {
     kernel(Operands(*this, common_dtype()), slope);
   }
 };
@@ -178,9 +159,7 @@ struct LeakyRelu : at::meta::structured_leaky_relu {
 template <class Meta, BinaryMode mode>
 struct Backward : Meta {
   static constexpr bool kTakesNumbers = false;
-  static bool quick(at::ScalarType type) {
-    return plain_float(type);
-  }
+  static bool quick(at::ScalarType type) { return plain_float(type); }
   static void kernel(const Operands& v) {
     mudnn::binary_ordered(v, 1, 2, mode);
   }
@@ -188,10 +167,8 @@ struct Backward : Meta {
     return plain_float(this->common_dtype()) && readable(*this) &&
         !this->is_cpu_scalar(1) && !this->is_cpu_scalar(2);
   }
-  void impl(
-      const Tensor& /*grad*/,
-      const Tensor& /*saved*/,
-      const Tensor& /*out*/) {
+  void
+  impl(const Tensor& /*grad*/, const Tensor& /*saved*/, const Tensor& /*out*/) {
     kernel(Operands(*this, this->common_dtype()));
   }
 };
@@ -232,8 +209,7 @@ struct ThresholdBackward : at::meta::structured_threshold_backward {
     return factor_ok(type, threshold) && arithmetic(type);
   }
   static void kernel(const Operands& v, const at::Scalar& threshold) {
-    mudnn::binary_ordered(
-        v, 1, 2, BinaryMode::THRESHOLD_BW, Number(threshold));
+    mudnn::binary_ordered(v, 1, 2, BinaryMode::THRESHOLD_BW, Number(threshold));
   }
   bool accepts(
       const Tensor& /*grad*/,
@@ -286,8 +262,7 @@ struct IsNan : TestMeta {
     return plain_float(common_dtype()) && readable(*this);
   }
   void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
-    mudnn::unary_to_bool(
-        Operands(*this, common_dtype()), UnaryMode::IS_NAN);
+    mudnn::unary_to_bool(Operands(*this, common_dtype()), UnaryMode::IS_NAN);
   }
 };
 
@@ -311,12 +286,12 @@ struct IsSignedInf : Meta {
 
 // Bits of one: BOOL only, muDNN has no bitwise modes.
 struct BitwiseNot : at::meta::structured_bitwise_not {
-  bool accepts(const Tensor& /*self*/) {
-    return common_dtype() == at::kBool;
-  }
+  bool accepts(const Tensor& /*self*/) { return common_dtype() == at::kBool; }
   void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
     mudnn::unary_to_bool(
-        Operands(*this, at::kBool), UnaryMode::EQ, Number(int64_t{0}));
+        Operands(*this, at::kBool),
+        UnaryMode::EQ,
+        Number(int64_t{0}));
   }
 };
 
@@ -326,7 +301,9 @@ struct LogicalNot : TestMeta {
   }
   void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
     mudnn::unary_to_bool(
-        Operands(*this, dtype(1)), UnaryMode::EQ, Number(int64_t{0}));
+        Operands(*this, dtype(1)),
+        UnaryMode::EQ,
+        Number(int64_t{0}));
   }
 };
 
@@ -337,44 +314,92 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   namespace meta = at::meta;
   using M = UnaryMode;
   structured<Plain<meta::structured_sqrt, M::SQRT>>(
-      r, "sqrt", "sqrt_", "sqrt.out");
+      r,
+      "sqrt",
+      "sqrt_",
+      "sqrt.out");
   structured<Plain<meta::structured_rsqrt, M::RSQRT>>(
-      r, "rsqrt", "rsqrt_", "rsqrt.out");
+      r,
+      "rsqrt",
+      "rsqrt_",
+      "rsqrt.out");
   structured<Plain<meta::structured_exp, M::EXP>>(r, "exp", "exp_", "exp.out");
   structured<Plain<meta::structured_log, M::LOG>>(r, "log", "log_", "log.out");
   structured<Plain<meta::structured_log2, M::LOG2>>(
-      r, "log2", "log2_", "log2.out");
+      r,
+      "log2",
+      "log2_",
+      "log2.out");
   structured<Plain<meta::structured_log10, M::LOG10>>(
-      r, "log10", "log10_", "log10.out");
+      r,
+      "log10",
+      "log10_",
+      "log10.out");
   structured<Plain<meta::structured_log1p, M::LOG1P>>(
-      r, "log1p", "log1p_", "log1p.out");
+      r,
+      "log1p",
+      "log1p_",
+      "log1p.out");
   structured<Plain<meta::structured_sin, M::SIN>>(r, "sin", "sin_", "sin.out");
   structured<Plain<meta::structured_cos, M::COS>>(r, "cos", "cos_", "cos.out");
   structured<Plain<meta::structured_tan, M::TAN>>(r, "tan", "tan_", "tan.out");
   structured<Plain<meta::structured_acos, M::ACOS>>(
-      r, "acos", "acos_", "acos.out");
+      r,
+      "acos",
+      "acos_",
+      "acos.out");
   structured<Plain<meta::structured_atan, M::ATAN>>(
-      r, "atan", "atan_", "atan.out");
+      r,
+      "atan",
+      "atan_",
+      "atan.out");
   structured<Plain<meta::structured_tanh, M::TANH>>(
-      r, "tanh", "tanh_", "tanh.out");
+      r,
+      "tanh",
+      "tanh_",
+      "tanh.out");
   structured<Plain<meta::structured_sigmoid, M::SIGMOID>>(
-      r, "sigmoid", "sigmoid_", "sigmoid.out");
+      r,
+      "sigmoid",
+      "sigmoid_",
+      "sigmoid.out");
   structured<Plain<meta::structured_silu, M::SILU>>(
-      r, "silu", "silu_", "silu.out");
+      r,
+      "silu",
+      "silu_",
+      "silu.out");
   structured<Plain<meta::structured_erf, M::ERF>>(r, "erf", "erf_", "erf.out");
   structured<Plain<meta::structured_reciprocal, M::RECIPROCAL>>(
-      r, "reciprocal", "reciprocal_", "reciprocal.out");
+      r,
+      "reciprocal",
+      "reciprocal_",
+      "reciprocal.out");
   structured<Plain<meta::structured_sign, M::SIGN>>(
-      r, "sign", "sign_", "sign.out");
+      r,
+      "sign",
+      "sign_",
+      "sign.out");
   structured<Plain<meta::structured_sgn, M::SIGN>>(r, "sgn", "sgn_", "sgn.out");
   structured<Rounding<meta::structured_floor, M::FLOOR>>(
-      r, "floor", "floor_", "floor.out");
+      r,
+      "floor",
+      "floor_",
+      "floor.out");
   structured<Rounding<meta::structured_ceil, M::CEIL>>(
-      r, "ceil", "ceil_", "ceil.out");
+      r,
+      "ceil",
+      "ceil_",
+      "ceil.out");
   structured<Rounding<meta::structured_round, M::ROUND>>(
-      r, "round", "round_", "round.out");
+      r,
+      "round",
+      "round_",
+      "round.out");
   structured<Rounding<meta::structured_trunc, M::TRUNCATEDIV>>(
-      r, "trunc", "trunc_", "trunc.out");
+      r,
+      "trunc",
+      "trunc_",
+      "trunc.out");
   structured<Neg>(r, "neg", "neg_", "neg.out");
   structured<Expm1>(r, "expm1", "expm1_", "expm1.out");
   structured<Abs>(r, "abs", "abs_", "abs.out");
@@ -388,22 +413,46 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   namespace meta = at::meta;
   using B = BinaryMode;
   structured<Backward<meta::structured_sigmoid_backward, B::SIGMOID_BW>>(
-      r, "sigmoid_backward", nullptr, "sigmoid_backward.grad_input");
+      r,
+      "sigmoid_backward",
+      nullptr,
+      "sigmoid_backward.grad_input");
   structured<Backward<meta::structured_tanh_backward, B::TANH_BW>>(
-      r, "tanh_backward", nullptr, "tanh_backward.grad_input");
+      r,
+      "tanh_backward",
+      nullptr,
+      "tanh_backward.grad_input");
   structured<Backward<meta::structured_silu_backward, B::SILU_BW>>(
-      r, "silu_backward", nullptr, "silu_backward.grad_input");
+      r,
+      "silu_backward",
+      nullptr,
+      "silu_backward.grad_input");
   structured<GeluBackward>(
-      r, "gelu_backward", nullptr, "gelu_backward.grad_input");
+      r,
+      "gelu_backward",
+      nullptr,
+      "gelu_backward.grad_input");
   structured<ThresholdBackward>(
-      r, "threshold_backward", nullptr, "threshold_backward.grad_input");
+      r,
+      "threshold_backward",
+      nullptr,
+      "threshold_backward.grad_input");
   structured<LeakyReluBackward>(
-      r, "leaky_relu_backward", nullptr, "leaky_relu_backward.grad_input");
+      r,
+      "leaky_relu_backward",
+      nullptr,
+      "leaky_relu_backward.grad_input");
   structured<IsNan>(r, "isnan", nullptr, "isnan.out");
   structured<IsSignedInf<meta::structured_isneginf, -1>>(
-      r, "isneginf", nullptr, "isneginf.out");
+      r,
+      "isneginf",
+      nullptr,
+      "isneginf.out");
   structured<IsSignedInf<meta::structured_isposinf, 1>>(
-      r, "isposinf", nullptr, "isposinf.out");
+      r,
+      "isposinf",
+      nullptr,
+      "isposinf.out");
   structured<BitwiseNot>(r, "bitwise_not", "bitwise_not_", "bitwise_not.out");
   structured<LogicalNot>(r, "logical_not", "logical_not_", "logical_not.out");
 }

@@ -40,7 +40,8 @@ void grow(at::TensorImpl* tensor, size_t bytes) {
     return;
   }
   TORCH_CHECK(
-      impl->resizable(), "Trying to resize storage that is not resizable");
+      impl->resizable(),
+      "Trying to resize storage that is not resizable");
   const runtime::Stream stream = runtime::current_stream();
   c10::DataPtr data = allocator::allocate(bytes, stream);
   const size_t kept = std::min(bytes, impl->nbytes());
@@ -52,6 +53,8 @@ void grow(at::TensorImpl* tensor, size_t bytes) {
         tensor->device(),
         kept,
         stream);
+    // The old memory may belong to another stream: it must outlive the copy.
+    allocator::record_stream(impl->data_ptr(), stream);
   }
   impl->set_data_ptr_noswap(std::move(data));
   impl->set_nbytes(bytes);
@@ -71,11 +74,16 @@ void reshape_storage(
   if (strides.has_value()) {
     tensor->set_sizes_and_strides(sizes, *strides);
     bytes = at::detail::computeStorageNbytes(
-        sizes, *strides, tensor->itemsize(), offset);
+        sizes,
+        *strides,
+        tensor->itemsize(),
+        offset);
   } else {
     tensor->set_sizes_contiguous(sizes);
     bytes = at::detail::computeStorageNbytesContiguous(
-        sizes, tensor->itemsize(), offset);
+        sizes,
+        tensor->itemsize(),
+        offset);
   }
   if (tensor->numel() != 0) {
     grow(tensor, bytes);
@@ -100,8 +108,7 @@ const at::Tensor& resize_(
   if (C10_UNLIKELY(
           context.deterministicAlgorithms() &&
           context.deterministicFillUninitializedMemory())) {
-    at::native::fill_resize_deterministic_(
-        self, static_cast<int64_t>(before));
+    at::native::fill_resize_deterministic_(self, static_cast<int64_t>(before));
   }
   return self;
 }

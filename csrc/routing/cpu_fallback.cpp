@@ -2,8 +2,8 @@
 // The one boxed CPU fallback: counted, named on request, refused if strict.
 #include "csrc/routing/cpu_fallback.h"
 
-#include "csrc/routing/register.h"
 #include "csrc/rng/generator.h"
+#include "csrc/routing/register.h"
 #include "csrc/runtime/environment.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -137,7 +137,9 @@ void check_devices(
       *device,
       " and ",
       *other,
-      "! (", name, ")");
+      "! (",
+      name,
+      ")");
 }
 
 // A CPU kernel wants a CPU generator: it gets one that starts from the numbers

@@ -11,8 +11,8 @@
 namespace torch_fl::routing {
 
 struct FallbackCount {
-  std::string op;   // what the user called: "aten::tril"
-  std::string raw;  // what reached the backend: "aten::tril.out"
+  std::string op;  // what the user called: "aten::tril"
+  std::string raw; // what reached the backend: "aten::tril.out"
   uint64_t calls = 0;
 };
 

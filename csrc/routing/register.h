@@ -18,7 +18,9 @@ namespace torch_fl::routing {
 
 // The boxed CPU fallback: counts the call, names it if asked, raises under
 // FLAGOS_STRICT=1, else runs the CPU kernel on copies.
-void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+FL_API void cpu_fallback(
+    const c10::OperatorHandle& op,
+    torch::jit::Stack* stack);
 
 // A native kernel hands over what muDNN refuses:
 //   return routing::to_cpu<ATEN_OP2(add, Tensor)>::call(self, other, alpha);

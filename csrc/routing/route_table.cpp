@@ -35,7 +35,8 @@ c10::OperatorHandle operator_named(const char* op) {
   const std::string overload =
       dot == std::string::npos ? std::string() : text.substr(dot + 1);
   return c10::Dispatcher::singleton().findSchemaOrThrow(
-      name.c_str(), overload.c_str());
+      name.c_str(),
+      overload.c_str());
 }
 
 } // namespace torch_fl::routing
