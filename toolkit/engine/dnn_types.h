@@ -89,19 +89,19 @@ struct View {
   bool dense = true;  // row-major without gaps
   float scale = 1.0F; // of quantised types
 
-  bool present() const { return rank > 0 && address != nullptr; }
+  [[nodiscard]] bool present() const { return rank > 0 && address != nullptr; }
 };
 
 // A parameter as the caller's eight bytes: read as int64 for integral and BOOL
 // operands, as double for floating ones.
 struct Scalar {
   uint64_t bits = 0;
-  double as_double() const {
+  [[nodiscard]] double as_double() const {
     double value;
     std::memcpy(&value, &bits, sizeof value);
     return value;
   }
-  int64_t as_int64() const { return static_cast<int64_t>(bits); }
+  [[nodiscard]] int64_t as_int64() const { return static_cast<int64_t>(bits); }
 };
 
 // Device memory that the caller's maintainer gave.

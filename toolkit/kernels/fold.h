@@ -14,18 +14,18 @@ template <class T>
 struct Limits;
 template <>
 struct Limits<float> {
-  static constexpr float low = -kInfinity;
-  static constexpr float high = kInfinity;
+  static constexpr float kLow = -kInfinity;
+  static constexpr float kHigh = kInfinity;
 };
 template <>
 struct Limits<double> {
-  static constexpr double low = -__builtin_inf();
-  static constexpr double high = __builtin_inf();
+  static constexpr double kLow = -__builtin_inf();
+  static constexpr double kHigh = __builtin_inf();
 };
 template <>
 struct Limits<int64_t> {
-  static constexpr int64_t low = INT64_MIN;
-  static constexpr int64_t high = INT64_MAX;
+  static constexpr int64_t kLow = INT64_MIN;
+  static constexpr int64_t kHigh = INT64_MAX;
 };
 
 struct JoinSum {
@@ -89,7 +89,7 @@ struct FoldProductNonzero : JoinProduct {
 struct FoldMax {
   template <class T>
   static constexpr T start() {
-    return Limits<T>::low;
+    return Limits<T>::kLow;
   }
   template <class T>
   static MUSA_KERNEL_FN T of(T x, T /*order*/) {
@@ -103,7 +103,7 @@ struct FoldMax {
 struct FoldMin {
   template <class T>
   static constexpr T start() {
-    return Limits<T>::high;
+    return Limits<T>::kHigh;
   }
   template <class T>
   static MUSA_KERNEL_FN T of(T x, T /*order*/) {

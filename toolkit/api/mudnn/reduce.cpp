@@ -123,6 +123,7 @@ struct Restrided {
   }
   Restrided(const Restrided&) = delete;
   Restrided& operator=(const Restrided&) = delete;
+  ~Restrided() = default;
 
   void read_as_dense() {
     int64_t step = 1;

@@ -8,6 +8,8 @@
 namespace musa_standin::engine::cpu {
 namespace {
 
+namespace fn = kernels;
+
 using M = BinaryMode;
 
 template <class T>
@@ -114,51 +116,48 @@ struct Builder {
   }
 
   constexpr void arithmetic() {
-    using namespace kernels;
-    number<BinaryAdd>(M::kAdd);
-    number<BinarySub>(M::kSub);
-    number<BinaryMul>(M::kMul);
-    number<BinaryMax>(M::kMax);
-    number<BinaryMin>(M::kMin);
-    number<BinaryAddAlpha>(M::kAddAlpha);
-    number<BinarySubAlpha>(M::kSubAlpha);
-    number<BinaryDiv>(M::kDiv);
-    real<BinaryDiv>(M::kTrueDiv);
-    number<BinaryFloorDiv>(M::kFloorDiv);
-    number<BinaryTruncDiv>(M::kTruncDiv);
-    number<BinaryFloorMod>(M::kFloorMod);
-    number<BinaryTruncMod>(M::kTruncMod);
-    put(kF32, M::kFloorDiv, map_near<NearFloorDiv, BinaryFloorDiv>);
-    put(kF32, M::kFloorMod, map_near<NearFloorMod, BinaryFloorMod>);
-    put(kF32, M::kTruncMod, map_near<NearTruncMod, BinaryTruncMod>);
-    real<BinaryDivNoNan>(M::kDivNoNan);
-    real<BinaryPow>(M::kPow);
-    number<BinarySquaredDiff>(M::kSquaredDiff);
-    real<BinaryPrelu>(M::kPrelu);
+    number<fn::BinaryAdd>(M::kAdd);
+    number<fn::BinarySub>(M::kSub);
+    number<fn::BinaryMul>(M::kMul);
+    number<fn::BinaryMax>(M::kMax);
+    number<fn::BinaryMin>(M::kMin);
+    number<fn::BinaryAddAlpha>(M::kAddAlpha);
+    number<fn::BinarySubAlpha>(M::kSubAlpha);
+    number<fn::BinaryDiv>(M::kDiv);
+    real<fn::BinaryDiv>(M::kTrueDiv);
+    number<fn::BinaryFloorDiv>(M::kFloorDiv);
+    number<fn::BinaryTruncDiv>(M::kTruncDiv);
+    number<fn::BinaryFloorMod>(M::kFloorMod);
+    number<fn::BinaryTruncMod>(M::kTruncMod);
+    put(kF32, M::kFloorDiv, map_near<fn::NearFloorDiv, fn::BinaryFloorDiv>);
+    put(kF32, M::kFloorMod, map_near<fn::NearFloorMod, fn::BinaryFloorMod>);
+    put(kF32, M::kTruncMod, map_near<fn::NearTruncMod, fn::BinaryTruncMod>);
+    real<fn::BinaryDivNoNan>(M::kDivNoNan);
+    real<fn::BinaryPow>(M::kPow);
+    number<fn::BinarySquaredDiff>(M::kSquaredDiff);
+    real<fn::BinaryPrelu>(M::kPrelu);
   }
   constexpr void tests() {
-    using namespace kernels;
-    test<BinaryEq>(M::kEq);
-    test<BinaryNe>(M::kNe);
-    test<BinaryLt>(M::kLt);
-    test<BinaryLe>(M::kLe);
-    test<BinaryGt>(M::kGt);
-    test<BinaryGe>(M::kGe);
-    put(kU8, M::kLogicalAnd, map<BinaryAnd, uint8_t, uint8_t>);
-    put(kU8, M::kLogicalOr, map<BinaryOr, uint8_t, uint8_t>);
-    put(kU8, M::kLogicalXor, map<BinaryXor, uint8_t, uint8_t>);
+    test<fn::BinaryEq>(M::kEq);
+    test<fn::BinaryNe>(M::kNe);
+    test<fn::BinaryLt>(M::kLt);
+    test<fn::BinaryLe>(M::kLe);
+    test<fn::BinaryGt>(M::kGt);
+    test<fn::BinaryGe>(M::kGe);
+    put(kU8, M::kLogicalAnd, map<fn::BinaryAnd, uint8_t, uint8_t>);
+    put(kU8, M::kLogicalOr, map<fn::BinaryOr, uint8_t, uint8_t>);
+    put(kU8, M::kLogicalXor, map<fn::BinaryXor, uint8_t, uint8_t>);
   }
   constexpr void gradients() {
-    using namespace kernels;
-    real<BinarySigmoidBw>(M::kSigmoidBw);
-    real<BinaryTanhBw>(M::kTanhBw);
-    real<BinarySiluBw>(M::kSiluBw);
-    real<BinaryGeluBw>(M::kGeluBw);
-    real<BinaryGeluTanhBw>(M::kGeluTanhBw);
-    number<BinaryThresholdBw>(M::kThresholdBw);
-    real<BinaryLeakyReluBw>(M::kLeakyReluBw);
-    real<BinaryRelu6Bw>(M::kRelu6Bw);
-    real<BinaryRsqrtBw>(M::kRsqrtBw);
+    real<fn::BinarySigmoidBw>(M::kSigmoidBw);
+    real<fn::BinaryTanhBw>(M::kTanhBw);
+    real<fn::BinarySiluBw>(M::kSiluBw);
+    real<fn::BinaryGeluBw>(M::kGeluBw);
+    real<fn::BinaryGeluTanhBw>(M::kGeluTanhBw);
+    number<fn::BinaryThresholdBw>(M::kThresholdBw);
+    real<fn::BinaryLeakyReluBw>(M::kLeakyReluBw);
+    real<fn::BinaryRelu6Bw>(M::kRelu6Bw);
+    real<fn::BinaryRsqrtBw>(M::kRsqrtBw);
   }
 };
 

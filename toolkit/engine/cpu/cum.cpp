@@ -24,10 +24,10 @@ template <class E>
 using Sum = std::conditional_t<kIsWhole<E>, int64_t, double>;
 
 struct CumTask {
-  CumMode mode;
-  Dtype dtype;
-  void* out;
-  const void* in;
+  CumMode mode = CumMode::kAdd;
+  Dtype dtype = Dtype::kFloat;
+  void* out = nullptr;
+  const void* in = nullptr;
   Lines lines;
 
   // n neighbouring lines, side by side.

@@ -52,6 +52,7 @@ void run_dense(const ElementLoop& loop, int64_t begin, int64_t end) {
         loop.params);
     return;
   }
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): scratch
   Blocks blocks;
   for (int64_t at = begin; at < end; at += kBlock) {
     const int64_t n = std::min(kBlock, end - at);
@@ -131,10 +132,10 @@ struct RowRunner {
     for (int i = 0; i < l.operands; ++i)
       whole &= stride(i) == 1;
   }
-  int64_t stride(int operand) const {
+  [[nodiscard]] int64_t stride(int operand) const {
     return nest.strides[operand][nest.rank - 1];
   }
-  bool in_place(int operand) const {
+  [[nodiscard]] bool in_place(int operand) const {
     return (loop.direct >> operand & 1U) != 0 && stride(operand) == 1;
   }
 
@@ -202,7 +203,7 @@ class ShortRows {
 
  private:
   // Row-major in the order of the nest?
-  bool is_dense(int operand) const {
+  [[nodiscard]] bool is_dense(int operand) const {
     int64_t expected = 1;
     for (int d = nest_.rank - 1; d >= 0; --d) {
       if (nest_.strides[operand][d] != expected)
@@ -213,7 +214,7 @@ class ShortRows {
   }
 
   // Elements after which the operand repeats, if they fit a block; else 0.
-  int64_t period(int operand) const {
+  [[nodiscard]] int64_t period(int operand) const {
     int d = 0;
     while (d < nest_.rank && nest_.strides[operand][d] == 0)
       ++d;
@@ -308,6 +309,7 @@ void run_strided(
     int64_t begin,
     int64_t end) {
   constexpr int64_t kShortRow = 32;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): scratch
   Blocks blocks;
   const int64_t inner = nest.dims[nest.rank - 1];
   if (inner < kShortRow && nest.rank > 1) {
@@ -407,6 +409,7 @@ void run_elementwise(
     int operands) {
   if (map == nullptr)
     throw Error(musaErrorNotSupported, "the engine has no such mode and type");
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set by rank
   StridedTask task;
   ElementLoop& loop = task.loop;
   loop.map = map;

@@ -97,6 +97,7 @@ struct StridedFill {
   void operator()() const {
     ElementNest merged = nest;
     collapse(merged, 2);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set by rank
     RowNest<2> r;
     r.rank = merged.rank;
     for (int d = 0; d < merged.rank; ++d) {
@@ -138,6 +139,7 @@ void CpuDnn::fill(
     submit(stream, "Fill", DenseFill{out.address, out.numel, bytes, bits});
     return;
   }
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set by rank
   StridedFill task;
   task.out = out.address;
   task.mask = mask != nullptr ? mask->address : nullptr;

@@ -193,6 +193,7 @@ void CpuDnn::gather(
     return;
   }
   if (mode == GatherMode::kElements) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set by rank
     ElementGather task;
     task.out = out.address;
     task.index = index.address;
@@ -210,6 +211,7 @@ void CpuDnn::gather(
     submit(stream, "GatherX", task);
     return;
   }
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set by rank
   CoordinateGather task;
   task.out = out.address;
   task.index = index.address;

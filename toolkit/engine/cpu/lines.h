@@ -30,6 +30,8 @@ struct Lines {
   }
 };
 
+// NOLINTBEGIN(bugprone-branch-clone): each branch has a type of its own
+
 // f(E()) with the element's C++ type.
 template <class F>
 auto with_number(Dtype type, F&& f) {
@@ -75,6 +77,8 @@ auto with_bits(int64_t bytes, F&& f) {
     return f(uint8_t());
   }
 }
+
+// NOLINTEND(bugprone-branch-clone)
 
 // Element i of an INT32 or INT64 index.
 inline int64_t index_at(const void* index, bool wide, int64_t i) {

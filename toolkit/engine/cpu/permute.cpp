@@ -83,9 +83,10 @@ struct StridedCopy {
   int64_t numel;
   int64_t bytes;
 
-  RowNest<2> rows() const {
+  [[nodiscard]] RowNest<2> rows() const {
     ElementNest merged = nest;
     collapse(merged, 2);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set by rank
     RowNest<2> r;
     r.rank = merged.rank;
     for (int d = 0; d < merged.rank; ++d) {
@@ -189,6 +190,7 @@ void CpuDnn::copy(engine::Stream& stream, const View& out, const View& in) {
         DenseCopy{out.address, in.address, out.numel * bytes});
     return;
   }
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set by rank
   StridedCopy task;
   task.out = out.address;
   task.in = in.address;

@@ -250,16 +250,18 @@ struct Layout {
   int64_t blocks;  // per such row
   int64_t units;
 
-  explicit Layout(const ReducePlan& plan) {
-    const Axes& kept = plan.kept;
-    // Short sums of many neighbours: side by side even against the grain.
-    const bool across = plan.reduced <= 32 && kept.last_dim() >= 64;
-    vertical = plan.outputs > 1 && plan.reduced > 1 &&
-        (kept.last_stride() < plan.gone.last_stride() || across);
-    // Rows of outputs that stay dense in memory.
-    columns = vertical ? kept.last_dim() : 1;
-    blocks = (columns + kWidth - 1) / kWidth;
-    units = plan.outputs / columns * blocks;
+  explicit Layout(const ReducePlan& plan)
+      : vertical(side_by_side(plan)),
+        // Rows of outputs that stay dense in memory.
+        columns(vertical ? plan.kept.last_dim() : 1),
+        blocks((columns + kWidth - 1) / kWidth),
+        units(plan.outputs / columns * blocks) {}
+
+  static bool side_by_side(const ReducePlan& plan) {
+    // Short sums of many neighbours even against the grain.
+    const bool across = plan.reduced <= 32 && plan.kept.last_dim() >= 64;
+    return plan.outputs > 1 && plan.reduced > 1 &&
+        (plan.kept.last_stride() < plan.gone.last_stride() || across);
   }
 
   [[nodiscard]] Unit unit(const ReducePlan& plan, int64_t u) const {
@@ -414,7 +416,6 @@ void CpuDnn::reduce(engine::Stream& stream, const ReduceArgs& args) {
   ReducePlan& plan = task.plan;
   plan.compute = natural == kU8 ? kI64 : natural;
   plan.mode = args.mode;
-  plan.kind = ReduceKind::kFold;
   if (args.mode == ReduceMode::kVariance || args.mode == ReduceMode::kStd)
     plan.kind = ReduceKind::kMoments;
   if (args.indices.present())
@@ -437,8 +438,6 @@ void CpuDnn::reduce(engine::Stream& stream, const ReduceArgs& args) {
   if (plan.fold->block == nullptr ||
       (plan.kind == ReduceKind::kMoments && plan.moments == nullptr))
     throw Error(musaErrorNotSupported, "the engine has no such reduction");
-  plan.outputs = 1;
-  plan.reduced = 1;
   for (int d = 0; d < in.rank; ++d) {
     const bool gone = (args.axes >> d & 1U) != 0;
     (gone ? plan.reduced : plan.outputs) *= in.dims[d];

@@ -7,6 +7,8 @@
 namespace musa_standin::engine::cpu {
 namespace {
 
+namespace fn = kernels;
+
 constexpr int64_t kColumns = 256;
 
 // What partial results are joined in.
@@ -234,14 +236,14 @@ constexpr FoldKernels fold() {
 
 template <class T>
 constexpr void numbers(FoldKernels* k) {
-  using namespace kernels;
-  k[static_cast<int>(Fold::kSum)] = fold<FoldSum, T>();
-  k[static_cast<int>(Fold::kSumAbs)] = fold<FoldSumAbs, T>();
-  k[static_cast<int>(Fold::kSumSquare)] = fold<FoldSumSquare, T>();
-  k[static_cast<int>(Fold::kProduct)] = fold<FoldProduct, T>();
-  k[static_cast<int>(Fold::kProductNonzero)] = fold<FoldProductNonzero, T>();
-  k[static_cast<int>(Fold::kMax)] = fold<FoldMax, T>();
-  k[static_cast<int>(Fold::kMin)] = fold<FoldMin, T>();
+  k[static_cast<int>(Fold::kSum)] = fold<fn::FoldSum, T>();
+  k[static_cast<int>(Fold::kSumAbs)] = fold<fn::FoldSumAbs, T>();
+  k[static_cast<int>(Fold::kSumSquare)] = fold<fn::FoldSumSquare, T>();
+  k[static_cast<int>(Fold::kProduct)] = fold<fn::FoldProduct, T>();
+  k[static_cast<int>(Fold::kProductNonzero)] =
+      fold<fn::FoldProductNonzero, T>();
+  k[static_cast<int>(Fold::kMax)] = fold<fn::FoldMax, T>();
+  k[static_cast<int>(Fold::kMin)] = fold<fn::FoldMin, T>();
 }
 
 template <class Order, class T>
@@ -250,16 +252,16 @@ constexpr ArgKernels arg() {
 }
 
 constexpr ReduceKernels build() {
-  using namespace kernels;
   ReduceKernels t{};
   numbers<float>(t.fold[kF32]);
   numbers<double>(t.fold[kF64]);
   numbers<int64_t>(t.fold[kI64]);
-  t.fold[kF32][static_cast<int>(Fold::kSumPower)] = fold<FoldSumPower, float>();
+  t.fold[kF32][static_cast<int>(Fold::kSumPower)] =
+      fold<fn::FoldSumPower, float>();
   t.fold[kF64][static_cast<int>(Fold::kSumPower)] =
-      fold<FoldSumPower, double>();
-  t.fold[kI64][static_cast<int>(Fold::kAnd)] = fold<FoldAnd, int64_t>();
-  t.fold[kI64][static_cast<int>(Fold::kOr)] = fold<FoldOr, int64_t>();
+      fold<fn::FoldSumPower, double>();
+  t.fold[kI64][static_cast<int>(Fold::kAnd)] = fold<fn::FoldAnd, int64_t>();
+  t.fold[kI64][static_cast<int>(Fold::kOr)] = fold<fn::FoldOr, int64_t>();
   t.moments[kF32] = {moments_block<float>, moments_row<float>};
   t.moments[kF64] = {moments_block<double>, moments_row<double>};
   t.largest[kF32] = arg<Larger, float>();

@@ -34,24 +34,24 @@ int64_t offset_of(const Axes& axes, int64_t position);
 enum class ReduceKind : uint8_t { kFold, kMoments, kArg };
 
 struct ReducePlan {
-  ReduceKind kind;
-  ReduceMode mode;
-  Compute compute;
-  bool direct; // elements lie as the loops want them
-  Dtype out_dtype;
-  int32_t bytes; // of an input element
-  int32_t compute_bytes;
-  int32_t correction;
-  float order;
-  const char* in;
-  char* out;        // or null
-  int64_t* indices; // or null
-  LoadFn load;
-  const FoldKernels* fold;
-  const MomentKernels* moments;
-  const ArgKernels* arg;
-  int64_t outputs;
-  int64_t reduced; // elements of one output
+  ReduceKind kind = ReduceKind::kFold;
+  ReduceMode mode = ReduceMode::kAdd;
+  Compute compute = kF32;
+  bool direct = false; // elements lie as the loops want them
+  Dtype out_dtype = Dtype::kFloat;
+  int32_t bytes = 0; // of an input element
+  int32_t compute_bytes = 0;
+  int32_t correction = 1;
+  float order = 2;
+  const char* in = nullptr;
+  char* out = nullptr;        // may stay so
+  int64_t* indices = nullptr; // may stay so
+  LoadFn load = nullptr;
+  const FoldKernels* fold = nullptr;
+  const MomentKernels* moments = nullptr;
+  const ArgKernels* arg = nullptr;
+  int64_t outputs = 1;
+  int64_t reduced = 1; // elements of one output
   Axes kept;
   Axes gone;
 };

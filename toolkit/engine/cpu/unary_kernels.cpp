@@ -8,6 +8,8 @@
 namespace musa_standin::engine::cpu {
 namespace {
 
+namespace fn = kernels;
+
 using M = UnaryMode;
 
 template <class T>
@@ -150,95 +152,97 @@ struct Builder {
   }
 
   constexpr void arithmetic() {
-    using namespace kernels;
-    number<UnaryAdd>(M::kAdd);
-    number<UnarySub>(M::kSub);
-    number<UnaryMul>(M::kMul);
-    number<UnaryDiv>(M::kDiv);
-    real<UnaryDiv>(M::kTrueDiv);
-    number<UnaryFloorDiv>(M::kFloorDiv);
-    number<UnaryTruncDiv>(M::kTruncDiv);
-    number<UnaryFloorMod>(M::kFloorMod);
-    number<UnaryTruncMod>(M::kTruncMod);
-    number<UnarySubBy>(M::kSubByAlpha);
-    number<UnaryDivBy>(M::kDivByAlpha);
-    real<UnaryDivBy>(M::kTrueDivByAlpha);
-    number<UnaryFloorDivBy>(M::kFloorDivByAlpha);
-    number<UnaryTruncDivBy>(M::kTruncDivByAlpha);
-    number<UnaryPow>(M::kPow);
+    number<fn::UnaryAdd>(M::kAdd);
+    number<fn::UnarySub>(M::kSub);
+    number<fn::UnaryMul>(M::kMul);
+    number<fn::UnaryDiv>(M::kDiv);
+    real<fn::UnaryDiv>(M::kTrueDiv);
+    number<fn::UnaryFloorDiv>(M::kFloorDiv);
+    number<fn::UnaryTruncDiv>(M::kTruncDiv);
+    number<fn::UnaryFloorMod>(M::kFloorMod);
+    number<fn::UnaryTruncMod>(M::kTruncMod);
+    number<fn::UnarySubBy>(M::kSubByAlpha);
+    number<fn::UnaryDivBy>(M::kDivByAlpha);
+    real<fn::UnaryDivBy>(M::kTrueDivByAlpha);
+    number<fn::UnaryFloorDivBy>(M::kFloorDivByAlpha);
+    number<fn::UnaryTruncDivBy>(M::kTruncDivByAlpha);
+    number<fn::UnaryPow>(M::kPow);
     put(kF32, M::kPow, map_pow<float>);
     put(kF64, M::kPow, map_pow<double>);
-    put(kF32, M::kFloorDiv, map_near<NearFloorDiv, FarQuotient, any_floor_div>);
+    put(kF32,
+        M::kFloorDiv,
+        map_near<fn::NearFloorDiv, fn::FarQuotient, any_floor_div>);
     put(kF32,
         M::kFloorDivByAlpha,
-        map_near<NearFloorDivBy, FarQuotientBy, any_floor_div_by>);
-    put(kF32, M::kFloorMod, map_near<NearFloorMod, FarQuotient, any_floor_mod>);
-    put(kF32, M::kTruncMod, map_near<NearTruncMod, FarQuotient, any_trunc_mod>);
-    number<UnaryMax>(M::kMax);
-    number<UnaryMin>(M::kMin);
-    number<UnaryAbs>(M::kAbs);
-    number<UnarySign>(M::kSign);
-    number<UnarySquare>(M::kSquare);
-    number<UnaryRelu>(M::kRelu);
-    number<UnaryRelu6>(M::kRelu6);
-    number<UnaryClip>(M::kClip);
-    number<UnaryIdentity>(M::kIdentity);
-    number<UnaryIdentity>(M::kCast);
-    truth<UnaryIdentity>(M::kIdentity);
-    truth<UnaryIdentity>(M::kIsNonzero);
+        map_near<fn::NearFloorDivBy, fn::FarQuotientBy, any_floor_div_by>);
+    put(kF32,
+        M::kFloorMod,
+        map_near<fn::NearFloorMod, fn::FarQuotient, any_floor_mod>);
+    put(kF32,
+        M::kTruncMod,
+        map_near<fn::NearTruncMod, fn::FarQuotient, any_trunc_mod>);
+    number<fn::UnaryMax>(M::kMax);
+    number<fn::UnaryMin>(M::kMin);
+    number<fn::UnaryAbs>(M::kAbs);
+    number<fn::UnarySign>(M::kSign);
+    number<fn::UnarySquare>(M::kSquare);
+    number<fn::UnaryRelu>(M::kRelu);
+    number<fn::UnaryRelu6>(M::kRelu6);
+    number<fn::UnaryClip>(M::kClip);
+    number<fn::UnaryIdentity>(M::kIdentity);
+    number<fn::UnaryIdentity>(M::kCast);
+    truth<fn::UnaryIdentity>(M::kIdentity);
+    truth<fn::UnaryIdentity>(M::kIsNonzero);
   }
   constexpr void tests() {
-    using namespace kernels;
-    test<UnaryEq>(M::kEq);
-    test<UnaryNe>(M::kNe);
-    test<UnaryLt>(M::kLt);
-    test<UnaryLe>(M::kLe);
-    test<UnaryGt>(M::kGt);
-    test<UnaryGe>(M::kGe);
-    real_test<UnaryIsNan>(M::kIsNan);
-    real_test<UnaryIsInf>(M::kIsInf);
-    real_test<UnaryIsFinite>(M::kIsFinite);
-    truth<UnaryAnd>(M::kLogicalAnd);
-    truth<UnaryOr>(M::kLogicalOr);
-    truth<UnaryXor>(M::kLogicalXor);
+    test<fn::UnaryEq>(M::kEq);
+    test<fn::UnaryNe>(M::kNe);
+    test<fn::UnaryLt>(M::kLt);
+    test<fn::UnaryLe>(M::kLe);
+    test<fn::UnaryGt>(M::kGt);
+    test<fn::UnaryGe>(M::kGe);
+    real_test<fn::UnaryIsNan>(M::kIsNan);
+    real_test<fn::UnaryIsInf>(M::kIsInf);
+    real_test<fn::UnaryIsFinite>(M::kIsFinite);
+    truth<fn::UnaryAnd>(M::kLogicalAnd);
+    truth<fn::UnaryOr>(M::kLogicalOr);
+    truth<fn::UnaryXor>(M::kLogicalXor);
   }
   constexpr void functions() {
-    using namespace kernels;
-    real<UnarySqrt>(M::kSqrt);
-    real<UnaryRsqrt>(M::kRsqrt);
-    real<UnaryReciprocal>(M::kReciprocal);
-    real<UnaryExp>(M::kExp);
-    real<UnaryLog>(M::kLog);
-    real<UnaryLog2>(M::kLog2);
-    real<UnaryLog10>(M::kLog10);
-    real<UnaryLog1p>(M::kLog1p);
-    real<UnarySin>(M::kSin);
-    real<UnaryCos>(M::kCos);
-    put(kF32, M::kSin, map_near<UnarySin, FarAngle, any_sin>);
-    put(kF32, M::kCos, map_near<UnaryCos, FarAngle, any_cos>);
-    real<UnaryTan>(M::kTan);
-    put(kF32, M::kTan, map_near<UnaryTan, FarAngle, any_tan>);
-    real<UnaryAcos>(M::kAcos);
-    real<UnaryAtan>(M::kAtan);
-    real<UnaryTanh>(M::kTanh);
-    real<UnaryErf>(M::kErf);
-    real<UnaryCeil>(M::kCeil);
-    real<UnaryFloor>(M::kFloor);
-    real<UnaryRound>(M::kRound);
+    real<fn::UnarySqrt>(M::kSqrt);
+    real<fn::UnaryRsqrt>(M::kRsqrt);
+    real<fn::UnaryReciprocal>(M::kReciprocal);
+    real<fn::UnaryExp>(M::kExp);
+    real<fn::UnaryLog>(M::kLog);
+    real<fn::UnaryLog2>(M::kLog2);
+    real<fn::UnaryLog10>(M::kLog10);
+    real<fn::UnaryLog1p>(M::kLog1p);
+    real<fn::UnarySin>(M::kSin);
+    real<fn::UnaryCos>(M::kCos);
+    put(kF32, M::kSin, map_near<fn::UnarySin, fn::FarAngle, any_sin>);
+    put(kF32, M::kCos, map_near<fn::UnaryCos, fn::FarAngle, any_cos>);
+    real<fn::UnaryTan>(M::kTan);
+    put(kF32, M::kTan, map_near<fn::UnaryTan, fn::FarAngle, any_tan>);
+    real<fn::UnaryAcos>(M::kAcos);
+    real<fn::UnaryAtan>(M::kAtan);
+    real<fn::UnaryTanh>(M::kTanh);
+    real<fn::UnaryErf>(M::kErf);
+    real<fn::UnaryCeil>(M::kCeil);
+    real<fn::UnaryFloor>(M::kFloor);
+    real<fn::UnaryRound>(M::kRound);
   }
   constexpr void activations() {
-    using namespace kernels;
-    real<UnarySigmoid>(M::kSigmoid);
-    real<UnarySilu>(M::kSilu);
-    real<UnarySilu>(M::kSwish);
-    real<UnaryMish>(M::kMish);
-    real<UnaryHardSwish>(M::kHardSwish);
-    real<UnaryHardSigmoid>(M::kHardSigmoid);
-    real<UnaryLeakyRelu>(M::kLeakyRelu);
-    real<UnaryElu>(M::kElu);
-    real<UnarySoftplus>(M::kSoftplus);
-    real<UnaryGelu>(M::kGelu);
-    real<UnaryGeluTanh>(M::kGeluTanh);
+    real<fn::UnarySigmoid>(M::kSigmoid);
+    real<fn::UnarySilu>(M::kSilu);
+    real<fn::UnarySilu>(M::kSwish);
+    real<fn::UnaryMish>(M::kMish);
+    real<fn::UnaryHardSwish>(M::kHardSwish);
+    real<fn::UnaryHardSigmoid>(M::kHardSigmoid);
+    real<fn::UnaryLeakyRelu>(M::kLeakyRelu);
+    real<fn::UnaryElu>(M::kElu);
+    real<fn::UnarySoftplus>(M::kSoftplus);
+    real<fn::UnaryGelu>(M::kGelu);
+    real<fn::UnaryGeluTanh>(M::kGeluTanh);
   }
 };
 
