@@ -10,7 +10,6 @@ namespace engine = musa_standin::engine;
 
 namespace {
 
-using engine::Dtype;
 using engine::View;
 
 constexpr const char* kName = "BatchNorm";
@@ -113,6 +112,7 @@ Status BatchNorm::RunPure(
 }
 
 // Batch statistics, whatever SetTraining says: inference is RunPure.
+// NOLINTNEXTLINE(readability-function-size): the vendor's parameters
 Status BatchNorm::RunComposite(
     Handle& handle,
     Tensor& out,
@@ -155,6 +155,7 @@ Status BatchNorm::RunComposite(
   });
 }
 
+// NOLINTNEXTLINE(readability-function-size): the vendor's parameters
 Status BatchNorm::RunBwd(
     Handle& handle,
     Tensor& grad_in,

@@ -361,6 +361,7 @@ Status Convolution::Run(
   return forward(handle, args, maintainer);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the vendor's parameters
 Status Convolution::RunFusion(
     Handle& handle,
     Tensor& out,

@@ -12,25 +12,25 @@ namespace engine = musa_standin::engine;
 
 namespace {
 
-using engine::Dtype;
 using engine::View;
 
 constexpr const char* kName = "LayerNorm";
 
 // Number of trailing axes that are normalised, or 0 if the axes are not those.
 int trailing_axes(const View& in, int count, const int* axes) {
-  if (count < 1 || count > in.rank)
+  if (count < 1 || count > in.rank || in.rank > engine::kMaxRank)
     return 0;
   uint32_t seen = 0;
   for (int i = 0; i < count; ++i) {
     const int axis = api::normal_axis(axes[i], in.rank);
-    if (axis < in.rank - count)
+    if (axis < 0 || axis < in.rank - count)
       return 0;
     seen |= 1U << static_cast<uint32_t>(axis);
   }
-  const uint32_t all = ((1U << static_cast<uint32_t>(count)) - 1U)
-      << static_cast<uint32_t>(in.rank - count);
-  return seen == all ? count : 0;
+  uint32_t wanted = 0;
+  for (int axis = in.rank - count; axis < in.rank; ++axis)
+    wanted |= 1U << static_cast<uint32_t>(axis);
+  return seen == wanted ? count : 0;
 }
 
 struct Extents {
@@ -168,6 +168,7 @@ Status LayerNorm::Run(
   });
 }
 
+// NOLINTNEXTLINE(readability-function-size): the vendor's parameters
 Status LayerNorm::RunBwd(
     Handle& handle,
     Tensor& grad_in,

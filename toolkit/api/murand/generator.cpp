@@ -98,28 +98,32 @@ bool known(murandRngType_t type) {
       type == MURAND_RNG_QUASI_DEFAULT || type == MURAND_RNG_QUASI_SOBOL32;
 }
 
-// `words` of each element; `multiple` of the count.
+// A function that generates.
+struct Kind {
+  const char* name;
+  engine::Distribution distribution;
+  size_t words;    // of the sequence, for an element
+  size_t multiple; // of the count
+};
+
 murandStatus_t generate(
-    const char* name,
+    const Kind& kind,
     murandGenerator_t generator,
-    engine::Distribution distribution,
     void* out,
     size_t n,
-    double mean,
-    double stddev,
-    size_t words,
-    size_t multiple) {
-  return api_call(name, [&] {
+    double mean = 0,
+    double stddev = 1) {
+  return api_call(kind.name, [&] {
     if (!alive(generator))
       return MURAND_STATUS_NOT_INITIALIZED;
-    if (n % multiple != 0 && !engine::planted("odd_normals"))
+    if (n % kind.multiple != 0 && !engine::planted("odd_normals"))
       return MURAND_STATUS_LENGTH_NOT_MULTIPLE;
     if (n == 0)
       return MURAND_STATUS_SUCCESS;
     if (out == nullptr)
       return MURAND_STATUS_OUT_OF_RANGE;
     engine::RandArgs args;
-    args.distribution = distribution;
+    args.distribution = kind.distribution;
     args.seed = generator->seed;
     args.position = generator->position;
     args.out = out;
@@ -129,7 +133,8 @@ murandStatus_t generate(
     engine::rand().generate(
         engine::resolve_stream(generator->stream, generator->device),
         args);
-    generator->position += engine::planted("frozen_sequence") ? 0 : n * words;
+    generator->position +=
+        engine::planted("frozen_sequence") ? 0 : n * kind.words;
     return MURAND_STATUS_SUCCESS;
   });
 }
@@ -244,16 +249,8 @@ murandStatus_t murandGenerateSeeds(murandGenerator_t generator) {
 
 murandStatus_t
 murandGenerate(murandGenerator_t generator, unsigned int* out, size_t n) {
-  return generate(
-      "murandGenerate",
-      generator,
-      engine::Distribution::kWords,
-      out,
-      n,
-      0,
-      1,
-      1,
-      1);
+  constexpr Kind kKind = {"murandGenerate", engine::Distribution::kWords, 1, 1};
+  return generate(kKind, generator, out, n);
 }
 
 // The vendor's Philox has no 64-bit output.
@@ -269,32 +266,21 @@ murandStatus_t murandGenerateLongLong(
 
 murandStatus_t
 murandGenerateUniform(murandGenerator_t generator, float* out, size_t n) {
-  return generate(
-      "murandGenerateUniform",
-      generator,
-      engine::Distribution::kUniform,
-      out,
-      n,
-      0,
-      1,
-      1,
-      1);
+  constexpr Kind kKind =
+      {"murandGenerateUniform", engine::Distribution::kUniform, 1, 1};
+  return generate(kKind, generator, out, n);
 }
 
 murandStatus_t murandGenerateUniformDouble(
     murandGenerator_t generator,
     double* out,
     size_t n) {
-  return generate(
+  constexpr Kind kKind = {
       "murandGenerateUniformDouble",
-      generator,
       engine::Distribution::kUniformDouble,
-      out,
-      n,
-      0,
-      1,
       2,
-      1);
+      1};
+  return generate(kKind, generator, out, n);
 }
 
 murandStatus_t murandGenerateNormal(
@@ -303,16 +289,9 @@ murandStatus_t murandGenerateNormal(
     size_t n,
     float mean,
     float stddev) {
-  return generate(
-      "murandGenerateNormal",
-      generator,
-      engine::Distribution::kNormal,
-      out,
-      n,
-      mean,
-      stddev,
-      1,
-      2);
+  constexpr Kind kKind =
+      {"murandGenerateNormal", engine::Distribution::kNormal, 1, 2};
+  return generate(kKind, generator, out, n, mean, stddev);
 }
 
 murandStatus_t murandGenerateNormalDouble(
@@ -321,14 +300,7 @@ murandStatus_t murandGenerateNormalDouble(
     size_t n,
     double mean,
     double stddev) {
-  return generate(
-      "murandGenerateNormalDouble",
-      generator,
-      engine::Distribution::kNormalDouble,
-      out,
-      n,
-      mean,
-      stddev,
-      2,
-      2);
+  constexpr Kind kKind =
+      {"murandGenerateNormalDouble", engine::Distribution::kNormalDouble, 2, 2};
+  return generate(kKind, generator, out, n, mean, stddev);
 }

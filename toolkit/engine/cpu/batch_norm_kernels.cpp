@@ -43,14 +43,14 @@ inline void for_planes(const BatchNormJob& job, int64_t c, F&& f) {
 }
 
 // Sums over a channel of several's and one's terms (see LaneSums).
-template <class W, size_t kSums, class Several, class One>
+template <class W, size_t Terms, class Several, class One>
 void channel_sums(
     const BatchNormJob& job,
     int64_t c,
-    double (&total)[kSums],
+    double (&total)[Terms],
     Several&& several,
     One&& one) {
-  using Sums = LaneSums<W, kSums>;
+  using Sums = LaneSums<W, Terms>;
   Sums sums;
   for_planes(job, c, [&](int64_t first) {
     for (int64_t from = 0; from < job.plane; from += Sums::kRun) {

@@ -13,15 +13,15 @@ namespace musa_standin::engine::cpu {
 
 // What a task keeps; device addresses.
 struct ConvJob {
-  ConvShape shape;
-  Dtype dtype;
-  bool tf32;
+  ConvShape shape{};
+  Dtype dtype = Dtype::kFloat;
+  bool tf32 = false;
   ConvFinish finish;
-  char* in;
-  char* filter;
-  char* out;
-  char* workspace; // of conv_workspace_bytes
-  const GemmKernels* kernels;
+  char* in = nullptr;
+  char* filter = nullptr;
+  char* out = nullptr;
+  char* workspace = nullptr; // of conv_workspace_bytes
+  const GemmKernels* kernels = nullptr;
 };
 
 size_t conv_workspace_bytes(const ConvShape& shape, Dtype dtype, bool tf32);

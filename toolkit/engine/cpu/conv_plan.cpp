@@ -140,7 +140,7 @@ class OneDnnPlan final : public ConvPlan {
     Binding* binding_;
   };
 
-  bool is_result(int operand) const {
+  [[nodiscard]] bool is_result(int operand) const {
     switch (shape_.pass) {
     case ConvPass::kForward:
       return operand == 2;
@@ -169,8 +169,8 @@ class OneDnnPlan final : public ConvPlan {
   }
 
   void reorder(Binding& b, int i, bool inwards) {
-    dnnl::memory& from = inwards ? b.outside[i] : b.inside[i];
-    dnnl::memory& to = inwards ? b.inside[i] : b.outside[i];
+    const dnnl::memory& from = inwards ? b.outside[i] : b.inside[i];
+    const dnnl::memory& to = inwards ? b.inside[i] : b.outside[i];
     const dnnl_exec_arg_t args[] = {
         {DNNL_ARG_FROM, from.get()},
         {DNNL_ARG_TO, to.get()}};

@@ -42,13 +42,17 @@ struct ConvShape {
   int64_t stride[kMaxSpatial];
   int64_t dilation[kMaxSpatial];
 
-  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
-  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  int64_t in_image() const { return ic * in_plane(); }
-  int64_t out_image() const { return oc * out_plane(); }
-  int64_t filter_size() const { return oc * (ic / groups) * taps(); }
-  double flops_per_image() const {
+  [[nodiscard]] int64_t in_plane() const { return in[0] * in[1] * in[2]; }
+  [[nodiscard]] int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+  [[nodiscard]] int64_t taps() const {
+    return kernel[0] * kernel[1] * kernel[2];
+  }
+  [[nodiscard]] int64_t in_image() const { return ic * in_plane(); }
+  [[nodiscard]] int64_t out_image() const { return oc * out_plane(); }
+  [[nodiscard]] int64_t filter_size() const {
+    return oc * (ic / groups) * taps();
+  }
+  [[nodiscard]] double flops_per_image() const {
     return 2.0 * static_cast<double>(out_plane()) *
         static_cast<double>(filter_size());
   }

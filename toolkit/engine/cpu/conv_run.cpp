@@ -28,7 +28,7 @@ struct Work {
   int64_t tail;
   int64_t lanes; // threads at most; each sums up a filter's gradient apart
 
-  int64_t chunks() const { return count + (tail != 0 ? 1 : 0); }
+  [[nodiscard]] int64_t chunks() const { return count + (tail != 0 ? 1 : 0); }
 };
 
 // Expected nanoseconds of one thread for an image.
@@ -319,11 +319,12 @@ void run_filter(Run& run, FilterStore& store) {
   constexpr int64_t kMost = 1024; // lanes
   const ConvShape& s = run.job.shape;
   ConvPlan& plan = *run.plan;
-  run.work.lanes = std::min({run.work.lanes, run.work.count, kMost});
+  run.work.lanes =
+      std::clamp(std::min(run.work.lanes, run.work.count), int64_t{1}, kMost);
   const int64_t lanes = run.work.lanes;
   const bool moves = plan.filter_floats() != 0;
   const int64_t floats = moves ? plan.filter_floats() : s.filter_size();
-  float* sums[kMost];
+  float* sums[kMost] = {};
   float* addends[kMost] = {};
   for (int64_t lane = 0; lane < lanes; ++lane) {
     sums[lane] = lane == 0 && !moves ? run.floats.filter : store.take(floats);
@@ -453,9 +454,9 @@ size_t conv_workspace_bytes(const ConvShape& s, Dtype dtype, bool tf32) {
       static_cast<size_t>(filters_kept(s, divide(s))) * filter_bytes(s);
 }
 
-void run_convolution(const ConvJob& device) {
+void run_convolution(const ConvJob& job) {
   Run run;
-  run.job = on_host(device);
+  run.job = on_host(job);
   const ConvShape& s = run.job.shape;
   char* rest = bring_floats(run);
   const Slices slices = slice(s);

@@ -7,8 +7,6 @@
 
 #include "toolkit/engine/error.h"
 
-#include <cstring>
-
 namespace musa_standin::engine::cpu {
 namespace {
 
@@ -30,8 +28,7 @@ ConvShape make_shape(ConvPass pass, const ConvolutionArgs& args) {
     throw Error(
         musaErrorNotSupported,
         "convolution has two or three spatial dimensions");
-  ConvShape s;
-  std::memset(static_cast<void*>(&s), 0, sizeof s);
+  ConvShape s{};
   s.pass = pass;
   s.groups = args.groups;
   s.spatial = args.spatial;

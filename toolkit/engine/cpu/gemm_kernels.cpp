@@ -47,8 +47,8 @@ struct Tile {
   T value[kRows][kColumns<T>];
 };
 
-// kCount rows of op(a), from address a on, times a packed panel.
-template <size_t kCount, class T>
+// Rows rows of op(a), from address a on, times a packed panel.
+template <size_t Rows, class T>
 void multiply(
     const T* a,
     int64_t row_step,
@@ -56,7 +56,7 @@ void multiply(
     int64_t depth,
     const T* panel,
     Tile<T>& tile) {
-  Vector<T> sum[kCount][size_t{kVectors}] = {};
+  Vector<T> sum[Rows][size_t{kVectors}] = {};
   for (int64_t k = 0; k < depth; ++k) {
     Vector<T> b[kVectors];
 #pragma GCC unroll 2
@@ -64,14 +64,14 @@ void multiply(
       b[v] = *reinterpret_cast<const typename VectorOf<T>::Loose*>(
           panel + k * kColumns<T> + v * kLanes<T>);
 #pragma GCC unroll 6
-    for (size_t r = 0; r < kCount; ++r) {
+    for (size_t r = 0; r < Rows; ++r) {
       const T x = a[static_cast<int64_t>(r) * row_step + k * k_step];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v)
         sum[r][v] += x * b[v];
     }
   }
-  for (size_t r = 0; r < kCount; ++r) {
+  for (size_t r = 0; r < Rows; ++r) {
     for (int v = 0; v < kVectors; ++v)
       *reinterpret_cast<typename VectorOf<T>::Loose*>(
           &tile.value[r][v * kLanes<T>]) = sum[r][v];
@@ -128,7 +128,8 @@ void store(
 template <class T>
 void gemm(const Gemm<T>& g) {
   alignas(64) T panel[kDepth * kColumns<T>];
-  Tile<T> tile;
+  Tile<T> tile; // NOLINT(cppcoreguidelines-pro-type-member-init): big, and
+                // written before it is read
   const int64_t row_step = g.transpose_a ? 1 : g.lda;
   const int64_t k_step = g.transpose_a ? g.lda : 1;
   for (int64_t k0 = 0; k0 < g.k; k0 += kDepth) {

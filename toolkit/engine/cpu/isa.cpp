@@ -23,7 +23,8 @@ Isa of_machine() {
 
 Isa allowed() {
   const Isa best = of_machine();
-  const char* text = std::getenv("MUSA_CPU_ISA");
+  const char* text = std::getenv( // NOLINT(concurrency-mt-unsafe): read once
+      "MUSA_CPU_ISA");
   if (text == nullptr || *text == '\0')
     return best;
   const std::string name = text;

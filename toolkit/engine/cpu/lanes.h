@@ -30,10 +30,12 @@ constexpr int kVectorBytes = 16;
 
 template <class T>
 struct VectorOf {
-  typedef T Type __attribute__((vector_size(kVectorBytes)));
+  using Type __attribute__((vector_size(kVectorBytes))) = T;
   // The same at any address.
-  typedef T Loose
-      __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  using Loose __attribute__((
+      vector_size(kVectorBytes),
+      aligned(sizeof(T)),
+      may_alias)) = T;
 };
 template <class T>
 using Vector = typename VectorOf<T>::Type;
@@ -97,9 +99,9 @@ inline void store_lanes(kernels::Half* to, Vector<float> v) {
 }
 #endif
 
-// kSums sums of single precision, up to the next take(), which a caller makes
+// Terms sums of single precision, up to the next take(), which a caller makes
 // at least every kRun elements and adds up in double.
-template <class W, size_t kSums>
+template <class W, size_t Terms>
 class LaneSums {
  public:
   static constexpr int64_t kRun = 4096;
@@ -113,22 +115,22 @@ class LaneSums {
     for (; i + kUnroll * kLanes<W> <= n; i += kUnroll * kLanes<W>) {
 #pragma GCC unroll 4
       for (size_t part = 0; part < kParts; ++part) {
-        Vector<W> v[kSums];
+        Vector<W> v[Terms];
         several(i + static_cast<int64_t>(part) * kLanes<W>, v);
-        for (size_t s = 0; s < kSums; ++s)
+        for (size_t s = 0; s < Terms; ++s)
           parts_[s][part] += v[s];
       }
     }
     for (; i + kLanes<W> <= n; i += kLanes<W>) {
-      Vector<W> v[kSums];
+      Vector<W> v[Terms];
       several(i, v);
-      for (size_t s = 0; s < kSums; ++s)
+      for (size_t s = 0; s < Terms; ++s)
         parts_[s][0] += v[s];
     }
     for (; i < n; ++i) {
-      W w[kSums];
+      W w[Terms];
       one(i, w);
-      for (size_t s = 0; s < kSums; ++s)
+      for (size_t s = 0; s < Terms; ++s)
         rest_[s] += w[s];
     }
     elements_ += n;
@@ -137,8 +139,8 @@ class LaneSums {
   [[nodiscard]] bool full() const { return elements_ >= kRun; }
 
   // Adds the sums to total and starts again.
-  void take(double total[kSums]) {
-    for (size_t s = 0; s < kSums; ++s) {
+  void take(double total[Terms]) {
+    for (size_t s = 0; s < Terms; ++s) {
       const Vector<W> v =
           (parts_[s][0] + parts_[s][1]) + (parts_[s][2] + parts_[s][3]);
       W sum = rest_[s];
@@ -154,8 +156,8 @@ class LaneSums {
 
  private:
   static constexpr size_t kParts = 4; // chains of additions at a time
-  Vector<W> parts_[kSums][kParts] = {};
-  W rest_[kSums] = {};
+  Vector<W> parts_[Terms][kParts] = {};
+  W rest_[Terms] = {};
   int64_t elements_ = 0;
 };
 

@@ -21,9 +21,9 @@ struct Moments {
 };
 
 // Sums over a row of several's and one's terms (see LaneSums).
-template <class W, size_t kSums, class Several, class One>
-void row_sums(int64_t n, double (&total)[kSums], Several&& several, One&& one) {
-  using Sums = LaneSums<W, kSums>;
+template <class W, size_t Terms, class Several, class One>
+void row_sums(int64_t n, double (&total)[Terms], Several&& several, One&& one) {
+  using Sums = LaneSums<W, Terms>;
   Sums sums;
   for (int64_t at = 0; at < n; at += Sums::kRun) {
     sums.add(
@@ -123,6 +123,45 @@ void forward_row(const LayerNormJob& job, int64_t row) {
   }
 }
 
+// out = (g - centre - (x - mean) slope) rstd, g = grad or grad * gamma.
+template <class W>
+struct Gradient {
+  W mean;
+  W rstd;
+  W centre;
+  W slope;
+};
+
+template <class T>
+void apply(
+    const Gradient<Wide<T>>& c,
+    const T* x,
+    const T* grad,
+    int64_t n,
+    T* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = narrow<T>(
+        (widen(grad[i]) - c.centre - (widen(x[i]) - c.mean) * c.slope) *
+        c.rstd);
+}
+
+template <class T, class G>
+void apply_scaled(
+    const Gradient<Wide<T>>& c,
+    const T* x,
+    const T* grad,
+    const G* gamma,
+    int64_t n,
+    T* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    const Wide<T> g = widen(grad[i]) * widen(gamma[i]);
+    out[i] =
+        narrow<T>((g - c.centre - (widen(x[i]) - c.mean) * c.slope) * c.rstd);
+  }
+}
+
 // With g = grad * gamma and h the normalised input:
 // grad_in = rstd (g - mean(g) - h mean(g h)).
 template <class T, class G>
@@ -141,18 +180,11 @@ void backward_row(const LayerNormJob& job, int64_t row) {
   const double wide_rstd = static_cast<double>(rstd);
   const W centre = static_cast<W>(total[0] / count);
   const W slope = static_cast<W>(total[1] * wide_rstd * wide_rstd / count);
-  if (gamma != nullptr) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) {
-      const W g = widen(grad[i]) * widen(gamma[i]);
-      out[i] = narrow<T>((g - centre - (widen(x[i]) - mean) * slope) * rstd);
-    }
-  } else {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i)
-      out[i] = narrow<T>(
-          (widen(grad[i]) - centre - (widen(x[i]) - mean) * slope) * rstd);
-  }
+  const Gradient<W> c{mean, rstd, centre, slope};
+  if (gamma != nullptr)
+    apply_scaled(c, x, grad, gamma, n, out);
+  else
+    apply(c, x, grad, n, out);
 }
 
 template <class T, class G>

@@ -31,7 +31,7 @@ struct NllJob {
   const int64_t* target;
   const float* weight;
 
-  int64_t positions() const { return samples * inner; }
+  [[nodiscard]] int64_t positions() const { return samples * inner; }
 };
 
 NllJob make_job(const NllLossArgs& args, const View& scores) {

@@ -60,7 +60,7 @@ void max_at(
     const PoolWindow& rows,
     int64_t ow,
     T* out,
-    int64_t* index) {
+    int64_t* index) { // NOLINT(readability-non-const-parameter): is written
   const PoolWindow columns = pool_window(p.width, ow);
   for (int64_t c = 0; c < p.depth; ++c) {
     int64_t best_at = rows.begin * p.width.in + columns.begin;
@@ -88,13 +88,13 @@ constexpr int kQuad = 4;
 template <class W>
 struct QuadOf {
   using Int = std::conditional_t<sizeof(W) == 4, int32_t, int64_t>;
-  typedef W Values __attribute__((vector_size(kQuad * sizeof(W))));
-  typedef Int Ints __attribute__((vector_size(kQuad * sizeof(W))));
+  using Values __attribute__((vector_size(kQuad * sizeof(W)))) = W;
+  using Ints __attribute__((vector_size(kQuad * sizeof(W)))) = Int;
 };
 
 // Four outputs, by the first position of their windows, which lie inside the
 // image and have no dilation.
-template <int kSize, class T>
+template <int Size, class T>
 void max_quad(
     const T* in,
     int64_t width,
@@ -107,9 +107,9 @@ void max_quad(
   typename Quad::Values best{};
   typename Quad::Ints offset{};
 #pragma GCC unroll 3
-  for (int kh = 0; kh < kSize; ++kh) {
+  for (int kh = 0; kh < Size; ++kh) {
 #pragma GCC unroll 3
-    for (int kw = 0; kw < kSize; ++kw) {
+    for (int kw = 0; kw < Size; ++kw) {
       const int64_t at = kh * width + kw;
       const typename Quad::Values v = {
           widen(in[corner[0] + at]),
@@ -142,7 +142,7 @@ struct Inside {
   int64_t right;
 };
 
-template <int kSize, class T>
+template <int Size, class T>
 void max_inside(
     const Pool<T>& p,
     const T* in,
@@ -172,7 +172,7 @@ void max_inside(
     }
     Wide<T> value[kQuad];
     int64_t at[kQuad];
-    max_quad<kSize>(in, p.width.in, corner, value, at);
+    max_quad<Size>(in, p.width.in, corner, value, at);
     for (int i = 0; i < lanes; ++i) {
       out[to[i]] = narrow<T>(value[i]);
       if (index != nullptr)

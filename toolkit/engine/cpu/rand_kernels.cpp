@@ -173,7 +173,7 @@ take(uint64_t seed, uint64_t first, int64_t n, uint32_t* buffer) {
   return buffer + shift;
 }
 
-template <int kWordsEach, class T, class Transform>
+template <int WordsEach, class T, class Transform>
 void transform(
     const RandArgs& args,
     int64_t begin,
@@ -181,12 +181,12 @@ void transform(
     Transform&& apply) {
   alignas(64) uint32_t buffer[kBuffer + kBatch];
   auto* out = static_cast<T*>(args.out);
-  constexpr int64_t kStep = kBuffer / kWordsEach;
+  constexpr int64_t kStep = kBuffer / WordsEach;
   for (int64_t at = begin; at < end; at += kStep) {
     const int64_t n = smaller(kStep, end - at);
     const uint64_t first =
-        args.position + static_cast<uint64_t>(at) * kWordsEach;
-    const uint32_t* words = take(args.seed, first, n * kWordsEach, buffer);
+        args.position + static_cast<uint64_t>(at) * WordsEach;
+    const uint32_t* words = take(args.seed, first, n * WordsEach, buffer);
     apply(words, out + at, n);
   }
 }

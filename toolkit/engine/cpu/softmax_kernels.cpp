@@ -128,55 +128,110 @@ Block block_of(const SoftmaxJob& job, int64_t unit) {
       smaller(kSoftmaxBlock, job.inner - at)};
 }
 
-template <class T>
-void forward_block(const SoftmaxJob& job, int64_t unit) {
-  using W = Wide<T>;
-  const Block b = block_of(job, unit);
-  const T* x = static_cast<const T*>(job.in) + b.first;
+// What the lines of a block have in common: one number a line.
+template <class W>
+struct Lines {
   W shift[kSoftmaxBlock];
-  W sum[kSoftmaxBlock] = {};
-#pragma omp simd
+  W sum[kSoftmaxBlock];
+};
+
+template <class T>
+void take_maxima(
+    const SoftmaxJob& job,
+    const Block& b,
+    const T* x,
+    Wide<T>* shift) {
   for (int64_t i = 0; i < b.width; ++i)
     shift[i] = widen(x[i]);
   for (int64_t k = 1; k < job.extent; ++k) {
     const T* line = x + k * job.inner;
 #pragma omp simd
     for (int64_t i = 0; i < b.width; ++i) {
-      const W v = widen(line[i]);
+      const Wide<T> v = widen(line[i]);
       shift[i] = v > shift[i] ? v : shift[i];
     }
   }
-#pragma omp simd
   for (int64_t i = 0; i < b.width; ++i)
-    shift[i] = shift_of<W>(shift[i], job.mode);
-  for (int64_t k = 0; k < job.extent; ++k) {
-    const T* line = x + k * job.inner;
+    shift[i] = shift_of<Wide<T>>(shift[i], job.mode);
+}
+
+template <class T>
+void add_exponentials(const T* x, int64_t n, Lines<Wide<T>>& lines) {
 #pragma omp simd
-    for (int64_t i = 0; i < b.width; ++i)
-      sum[i] += kernels::exp(widen(line[i]) - shift[i]);
-  }
+  for (int64_t i = 0; i < n; ++i)
+    lines.sum[i] += kernels::exp(widen(x[i]) - lines.shift[i]);
+}
+
+// sum holds the logarithm of the sum of exponentials.
+template <class T>
+void write_logarithms(
+    const T* x,
+    int64_t n,
+    const Lines<Wide<T>>& lines,
+    T* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = narrow<T>((widen(x[i]) - lines.shift[i]) - lines.sum[i]);
+}
+
+// sum holds the reciprocal of the sum of exponentials.
+template <class T>
+void write_shares(const T* x, int64_t n, const Lines<Wide<T>>& lines, T* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i)
+    out[i] =
+        narrow<T>(kernels::exp(widen(x[i]) - lines.shift[i]) * lines.sum[i]);
+}
+
+template <class T>
+void forward_block(const SoftmaxJob& job, int64_t unit) {
+  using W = Wide<T>;
+  const Block b = block_of(job, unit);
+  const T* x = static_cast<const T*>(job.in) + b.first;
+  Lines<W> lines{};
+  take_maxima(job, b, x, lines.shift);
+  for (int64_t k = 0; k < job.extent; ++k)
+    add_exponentials(x + k * job.inner, b.width, lines);
+  const bool shares = job.mode == SoftmaxMode::kSoftmax;
+  for (int64_t i = 0; i < b.width; ++i)
+    lines.sum[i] = shares ? W(1) / lines.sum[i] : kernels::log(lines.sum[i]);
   if (job.mode == SoftmaxMode::kLogSumExp) {
     T* out = static_cast<T*>(job.out) + b.out_first;
     for (int64_t i = 0; i < b.width; ++i)
-      out[i] = narrow<T>(shift[i] + kernels::log(sum[i]));
+      out[i] = narrow<T>(lines.shift[i] + lines.sum[i]);
     return;
   }
-  const bool logarithm = job.mode == SoftmaxMode::kLogSoftmax;
-  for (int64_t i = 0; i < b.width; ++i)
-    sum[i] = logarithm ? kernels::log(sum[i]) : W(1) / sum[i];
+  T* out = static_cast<T*>(job.out) + b.first;
   for (int64_t k = 0; k < job.extent; ++k) {
-    const T* line = x + k * job.inner;
-    T* out = static_cast<T*>(job.out) + b.first + k * job.inner;
-    if (logarithm) {
-#pragma omp simd
-      for (int64_t i = 0; i < b.width; ++i)
-        out[i] = narrow<T>((widen(line[i]) - shift[i]) - sum[i]);
-    } else {
-#pragma omp simd
-      for (int64_t i = 0; i < b.width; ++i)
-        out[i] = narrow<T>(kernels::exp(widen(line[i]) - shift[i]) * sum[i]);
-    }
+    const int64_t at = k * job.inner;
+    shares ? write_shares(x + at, b.width, lines, out + at)
+           : write_logarithms(x + at, b.width, lines, out + at);
   }
+}
+
+template <class T>
+void logarithm_gradient(
+    const T* out,
+    const T* grad,
+    const Wide<T>* sum,
+    int64_t n,
+    T* grad_in) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i)
+    grad_in[i] =
+        narrow<T>(widen(grad[i]) - kernels::exp(widen(out[i])) * sum[i]);
+}
+
+template <class T>
+void share_gradient(
+    const T* out,
+    const T* grad,
+    const Wide<T>* sum,
+    int64_t n,
+    T* grad_in) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i)
+    grad_in[i] = narrow<T>((widen(grad[i]) - sum[i]) * widen(out[i]));
 }
 
 template <class T>
@@ -184,30 +239,22 @@ void backward_block(const SoftmaxJob& job, int64_t unit) {
   using W = Wide<T>;
   const Block b = block_of(job, unit);
   const bool logarithm = job.mode == SoftmaxMode::kLogSoftmax;
+  const T* out = static_cast<const T*>(job.out) + b.first;
+  const T* grad = static_cast<const T*>(job.in) + b.first;
+  T* grad_in = static_cast<T*>(job.grad_in) + b.first;
   W sum[kSoftmaxBlock] = {};
   for (int64_t k = 0; k < job.extent; ++k) {
-    const int64_t at = b.first + k * job.inner;
-    const T* out = static_cast<const T*>(job.out) + at;
-    const T* grad = static_cast<const T*>(job.in) + at;
+    const T* o = out + k * job.inner;
+    const T* g = grad + k * job.inner;
 #pragma omp simd
     for (int64_t i = 0; i < b.width; ++i)
-      sum[i] += widen(grad[i]) * (logarithm ? W(1) : widen(out[i]));
+      sum[i] += widen(g[i]) * (logarithm ? W(1) : widen(o[i]));
   }
   for (int64_t k = 0; k < job.extent; ++k) {
-    const int64_t at = b.first + k * job.inner;
-    const T* out = static_cast<const T*>(job.out) + at;
-    const T* grad = static_cast<const T*>(job.in) + at;
-    T* grad_in = static_cast<T*>(job.grad_in) + at;
-    if (logarithm) {
-#pragma omp simd
-      for (int64_t i = 0; i < b.width; ++i)
-        grad_in[i] =
-            narrow<T>(widen(grad[i]) - kernels::exp(widen(out[i])) * sum[i]);
-    } else {
-#pragma omp simd
-      for (int64_t i = 0; i < b.width; ++i)
-        grad_in[i] = narrow<T>((widen(grad[i]) - sum[i]) * widen(out[i]));
-    }
+    const int64_t at = k * job.inner;
+    logarithm
+        ? logarithm_gradient(out + at, grad + at, sum, b.width, grad_in + at)
+        : share_gradient(out + at, grad + at, sum, b.width, grad_in + at);
   }
 }
 
