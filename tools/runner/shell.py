@@ -85,7 +85,7 @@ def _explain(lines: list[str], name: str, log: pathlib.Path) -> Stop:
         return Stop(sentences[-1])
     errors = [n for n, line in enumerate(lines) if re.search(r"\berror\b", line, re.I)]
     start = max(0, errors[0] - 2) if errors else max(0, len(lines) - 40)
-    print("\n".join(lines[start : start + 40]), flush=True)
+    print("\n".join(line[:300] for line in lines[start : start + 40]), flush=True)
     return Stop(f"{name} failed; the whole output is in {log.relative_to(ROOT)}.")
 
 
