@@ -32,9 +32,7 @@ SHAPES = [
 ]
 
 
-def work(
-    device: str, shape: tuple[int, ...], backward: bool
-) -> Callable[[], object]:
+def work(device: str, shape: tuple[int, ...], backward: bool) -> Callable[[], object]:
     batch, channels, size, out, kernel, stride = shape
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(batch, channels, size, size, generator=generator).to(device)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-
 def cases(device: str) -> dict[str, tuple[Callable[[], object], float | None]]:
     x = torch.ones(8, 8, device=device)
     y = torch.ones(8, 8, device=device)

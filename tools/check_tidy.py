@@ -34,7 +34,7 @@ def database(tree: pathlib.Path) -> list[pathlib.Path]:
     The toolkit compiles a kernel once for each instruction set; once is read here.
     Words that only g++ knows are left out.
     """
-    found = {}
+    found: dict[pathlib.Path, dict[str, str]] = {}
     for entry in json.loads((tree / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
         if path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "build"):

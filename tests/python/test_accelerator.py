@@ -59,6 +59,6 @@ def test_capability_lists_dtypes() -> None:
     not hasattr(torch.accelerator, "Graph"), reason="this torch has no graphs"
 )
 def test_graphs_are_refused_in_one_sentence() -> None:
-    with pytest.raises(RuntimeError, match="(?i)graph") as caught:
+    with pytest.raises(RuntimeError, match=r"(?i)graph") as caught:
         torch.accelerator.Graph()
     assert "flagos" in str(caught.value)

@@ -89,7 +89,7 @@ def test_mixed_devices_are_refused_like_torch_does() -> None:
     a, b = torch.ones(2, device="flagos:0"), torch.ones(2, device="flagos:1")
     with pytest.raises(RuntimeError, match="same device"):
         a + b
-    with pytest.raises(RuntimeError, match="same device|device"):
+    with pytest.raises(RuntimeError, match="device"):
         a @ torch.ones(2)
     with pytest.raises(RuntimeError, match="same device"):
         torch.add(torch.ones(2), a)

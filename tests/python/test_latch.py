@@ -98,9 +98,8 @@ def test_every_family_returns_while_the_stream_is_held() -> None:
 def test_deepcopy_and_module_move_do_not_lose_data_while_held() -> None:
     model = cnn().to("flagos")
     twin = copy.deepcopy(model)
-    with Latch():
-        with torch.no_grad():
-            for p in model.parameters():
-                p.add_(1)
+    with Latch(), torch.no_grad():
+        for p in model.parameters():
+            p.add_(1)
     for p, q in zip(model.parameters(), twin.parameters(), strict=True):
         torch.testing.assert_close(p.cpu(), q.cpu() + 1)

@@ -20,9 +20,7 @@ def test_nll_loss(reduction: str, weighted: bool, ignore: int) -> None:
     target = torch.tensor([0, 2, 4, 1, 2, 3])
     weight = torch.rand(5) + 0.1 if weighted else None
     same_gradients(
-        lambda x, t, w: F.nll_loss(
-            x, t, w, reduction=reduction, ignore_index=ignore
-        ),
+        lambda x, t, w: F.nll_loss(x, t, w, reduction=reduction, ignore_index=ignore),
         scores(6, 5),
         target,
         weight,
@@ -75,7 +73,9 @@ def test_nll_loss_in_narrow_dtypes(dtype: torch.dtype) -> None:
     x = torch.randn(6, 5).log_softmax(1).to(dtype).requires_grad_()
     target = torch.tensor([0, 2, 4, 1, 2, 3])
     for reduction in REDUCTIONS:
-        same_gradients(lambda x, t, r=reduction: F.nll_loss(x, t, reduction=r), x, target)
+        same_gradients(
+            lambda x, t, r=reduction: F.nll_loss(x, t, reduction=r), x, target
+        )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)

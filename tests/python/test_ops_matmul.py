@@ -224,7 +224,11 @@ def test_addmm_activation() -> None:
 def test_matmul_of_many_dimensions_and_einsum() -> None:
     same(torch.matmul, matrix(2, 3, 4, 5), matrix(5, 6))
     same(torch.matmul, matrix(2, 3, 4, 5), matrix(3, 5, 6))
-    same(lambda a, b: torch.einsum("bij,bkj->bik", a, b), matrix(2, 3, 4), matrix(2, 5, 4))
+    same(
+        lambda a, b: torch.einsum("bij,bkj->bik", a, b),
+        matrix(2, 3, 4),
+        matrix(2, 5, 4),
+    )
 
 
 def test_linear_and_its_gradients() -> None:

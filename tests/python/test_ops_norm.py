@@ -108,9 +108,7 @@ def test_narrow_input_with_float_statistics(dtype: torch.dtype) -> None:
     mean, var = torch.zeros(3), torch.ones(3)
     dm, dv = mean.to("flagos"), var.to("flagos")
     reference = F.batch_norm(x.float(), mean, var, w, b, True)
-    ours = F.batch_norm(
-        x.to("flagos"), dm, dv, w.to("flagos"), b.to("flagos"), True
-    )
+    ours = F.batch_norm(x.to("flagos"), dm, dv, w.to("flagos"), b.to("flagos"), True)
     assert ours.dtype == dtype
     torch.testing.assert_close(ours.cpu().float(), reference, rtol=2e-2, atol=3e-2)
     close(dm, mean, rtol=1e-3, atol=1e-3)

@@ -5,10 +5,10 @@ import copy
 
 import pytest
 import torch
-import torch_fl
 from compare import close
 from torch import nn
 
+import torch_fl
 from torch_fl.testing import waits
 
 OPTIMIZERS = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -75,7 +75,7 @@ class Latch:
             self.expired = True
 
     def __enter__(self) -> Latch:
-        stream = torch.accelerator.current_stream(self._device)
+        stream: Any = torch.accelerator.current_stream(self._device)
         launch = _musart().musaLaunchHostFunc
         launch.argtypes = [ctypes.c_void_p, _HOST_FUNCTION, ctypes.c_void_p]
         status = launch(stream.native_handle, self._callback, None)
