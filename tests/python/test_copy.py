@@ -240,7 +240,10 @@ def test_channels_last() -> None:
     X = x.to("flagos")
     assert X.is_contiguous(memory_format=torch.channels_last)
     assert torch.equal(X.cpu(), x)
-    same(lambda t: t.contiguous(memory_format=torch.channels_last), torch.randn(2, 3, 4, 5))
+    same(
+        lambda t: t.contiguous(memory_format=torch.channels_last),
+        torch.randn(2, 3, 4, 5),
+    )
     assert X.clone().stride() == x.stride()
     assert torch.empty_like(X).stride() == x.stride()
 

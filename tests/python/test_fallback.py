@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,7 +69,9 @@ def test_native_operators_are_not_counted(lenient: None) -> None:
         lambda x, out: torch.histc(x, 4),
         lambda x, out: torch.asinh(x),
         lambda x, out: x.index_add(0, torch.tensor([0, 1], device=x.device), x[:2]),
-        lambda x, out: x.scatter(0, torch.zeros(1, 4, dtype=torch.long, device=x.device), 2),
+        lambda x, out: x.scatter(
+            0, torch.zeros(1, 4, dtype=torch.long, device=x.device), 2
+        ),
     ],
 )
 def test_values_are_the_cpus(lenient: None, function: object) -> None:
@@ -107,7 +111,9 @@ def test_refused_dtypes_are_counted(lenient: None) -> None:
 
 def test_mixed_devices_are_refused(lenient: None) -> None:
     x = torch.randn(3, device="flagos")
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+    with pytest.raises(
+        RuntimeError, match="Expected all tensors to be on the same device"
+    ):
         torch.atan2(x, torch.randn(3))
     with pytest.raises(RuntimeError, match="same device"):
         torch.dist(x, torch.randn(3))
@@ -115,9 +121,7 @@ def test_mixed_devices_are_refused(lenient: None) -> None:
 
 def test_two_devices_are_refused(lenient: None, two_devices: None) -> None:
     with pytest.raises(RuntimeError, match="same device"):
-        torch.atan2(
-            torch.ones(3, device="flagos:0"), torch.ones(3, device="flagos:1")
-        )
+        torch.atan2(torch.ones(3, device="flagos:0"), torch.ones(3, device="flagos:1"))
 
 
 def test_results_stay_on_the_operands_device(lenient: None, two_devices: None) -> None:
@@ -201,3 +205,44 @@ def test_no_registration_dangles() -> None:
         " if 'PrivateUse1' in n and 'torch_flagos' in n])"
     )
     assert output_of(code).strip() == "[]"
+
+
+# Of other keys or builds of torch, never called on this device.
+NOT_OURS = (
+    r"sparse|quantiz|mkldnn|cudnn|miopen|fbgemm|_qr_helper|q_per|int_repr|dequant|nested|"
+    r"xnn|_amp_|fake_quant|_weight_int|_convert_weight|_dyn_quant|csr|coalesce|indices|"
+    r"values$|nnpack|to_padded|_jagged|_padded_dense|_transform_bias|_spmm|_sspaddmm|hspmm|"
+    r"dense_dim|is_pinned|_pin|_test_|_foobar|_make_dep|_wrapped_|thnn_conv|_convolution|"
+    r"slow_conv"
+)
+
+
+def without_kernel() -> set[str]:
+    """Operators with a CPU kernel only: what the boxed fallback is for."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    names = set()
+    for name in torch._C._dispatch_get_all_op_names():
+        keys = (
+            "PrivateUse1",
+            "CompositeExplicitAutograd",
+            "CompositeImplicitAutograd",
+            "CompositeExplicitAutogradNonFunctional",
+        )
+        if not name.startswith("aten::") or re.search(NOT_OURS, name):
+            continue
+        if has(name, "CPU") and not any(has(name, key) for key in keys):
+            names.add(name.split(".")[0])
+    return names
+
+
+@pytest.mark.skipif(
+    not torch.__version__.startswith("2.13."), reason="the list is of torch 2.13"
+)
+def test_missing_txt_lists_every_operator_without_a_kernel() -> None:
+    path = pathlib.Path(__file__).parents[2] / "csrc" / "ops" / "missing.txt"
+    _, whole = path.read_text().split("# Operators without a native kernel")
+    listed = [s.split(" | ")[0] for s in whole.splitlines() if s.startswith("aten::")]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == without_kernel()
+    for line in path.read_text().splitlines():
+        assert line == "" or line.startswith("#") or line.count(" | ") == 2, line

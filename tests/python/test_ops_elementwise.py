@@ -49,11 +49,26 @@ def layouts(dtype: torch.dtype, seed: int = 0) -> dict[str, torch.Tensor]:
 
 LAYOUTS = list(layouts(torch.float32))
 
-UNARY_FLOAT = (
-    "sqrt rsqrt exp log log2 log10 log1p sin cos tan acos atan tanh sigmoid erf expm1 "
-    "reciprocal".split()
-)
-UNARY_SAME = "abs neg sign sgn floor ceil round trunc".split()
+UNARY_FLOAT = [
+    "sqrt",
+    "rsqrt",
+    "exp",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "acos",
+    "atan",
+    "tanh",
+    "sigmoid",
+    "erf",
+    "expm1",
+    "reciprocal",
+]
+UNARY_SAME = ["abs", "neg", "sign", "sgn", "floor", "ceil", "round", "trunc"]
 POSITIVE = {"sqrt", "rsqrt", "log", "log2", "log10", "log1p"}
 
 
@@ -158,8 +173,7 @@ def test_relu_forms() -> None:
         lambda x: x * x + x / 3 - x.pow(3),
         lambda x: torch.where(x > 0, x, x * 2),
         lambda x: x.clamp(-0.5, 0.5),
-        lambda x: torch.maximum(x, x.flip(0).detach() * 0 + 0.1) if x.is_cpu else
-        torch.maximum(x, torch.full_like(x, 0.1)),
+        lambda x: torch.maximum(x, torch.full_like(x, 0.1)),
         lambda x: torch.lerp(x, x * 2, 0.3),
         lambda x: torch.addcmul(x, x, x, value=0.5),
         lambda x: torch.addcdiv(x, x, x.abs() + 1, value=0.5),
@@ -235,7 +249,9 @@ def test_pow(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("number", [2, 2.5, -3, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.int32])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float16, torch.int64, torch.int32]
+)
 def test_binary_with_a_number(name: str, number: float, dtype: torch.dtype) -> None:
     x = values((3, 4), dtype)
     n = torch.tensor(number)
@@ -289,7 +305,9 @@ MIXED = [
 
 
 @pytest.mark.parametrize("pair", MIXED, ids=str)
-@pytest.mark.parametrize("name", ["add", "mul", "div", "maximum", "eq", "lt", "logical_and"])
+@pytest.mark.parametrize(
+    "name", ["add", "mul", "div", "maximum", "eq", "lt", "logical_and"]
+)
 def test_binary_promotes(name: str, pair: tuple[torch.dtype, torch.dtype]) -> None:
     a, b = values((3, 4), pair[0]), values((3, 4), pair[1], 1)
     same(BINARY[name], a, b)
@@ -520,7 +538,9 @@ def test_foreach_runs_on_these() -> None:
 
 def test_errors_read_like_torchs() -> None:
     x = torch.randn(3, 4, device="flagos")
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+    with pytest.raises(
+        RuntimeError, match="Expected all tensors to be on the same device"
+    ):
         x + torch.randn(3, 4)
     with pytest.raises(RuntimeError, match="must match the size of tensor"):
         x + torch.randn(5, device="flagos")
@@ -528,7 +548,9 @@ def test_errors_read_like_torchs() -> None:
         torch.add(x, x, out=torch.empty(3, 4, dtype=torch.long, device="flagos"))
     with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
         x.add_(torch.randn(2, 3, 4, device="flagos"))
-    with pytest.raises(RuntimeError, match="For integral input tensors, argument alpha"):
+    with pytest.raises(
+        RuntimeError, match="For integral input tensors, argument alpha"
+    ):
         torch.add(x.long(), x.long(), alpha=1.5)
     flat = x.view(-1)
     with pytest.raises(RuntimeError, match="unsupported operation"):
@@ -538,14 +560,16 @@ def test_errors_read_like_torchs() -> None:
     with pytest.raises(RuntimeError, match="unsupported operation"):
         torch.exp(flat[:-1], out=flat[1:])
     with pytest.raises(RuntimeError, match="on a bool tensor is not supported"):
-        -(x > 0)
+        torch.neg(x > 0)
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         x.long() // 0
 
 
 def test_operands_on_two_devices_are_refused(two_devices: None) -> None:
     a, b = torch.ones(3, device="flagos:0"), torch.ones(3, device="flagos:1")
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+    with pytest.raises(
+        RuntimeError, match="Expected all tensors to be on the same device"
+    ):
         a + b
 
 

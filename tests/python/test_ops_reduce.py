@@ -272,7 +272,7 @@ def test_reduction_errors() -> None:
         x.sum(2)
     with pytest.raises(RuntimeError, match="appears multiple times"):
         x.sum((0, 0))
-    with pytest.raises(RuntimeError, match="could not infer output dtype|mean"):
+    with pytest.raises(RuntimeError, match="mean"):
         x.long().mean()
     with pytest.raises(RuntimeError, match="same device"):
         torch.sum(x, 0, out=torch.empty(4))
@@ -287,7 +287,7 @@ def test_reduction_errors() -> None:
         lambda x: x.sum(0),
         lambda x: x.mean((0, 1)),
         lambda x: x.amax(1),
-        lambda x: x.max(1).values if x.is_cpu else x.max(1).values,
+        lambda x: x.max(1).values,
         lambda x: x.var(1),
         lambda x: x.std(),
         lambda x: torch.linalg.vector_norm(x, dim=1),
@@ -329,8 +329,13 @@ def test_cat(dtype: torch.dtype) -> None:
     same(lambda x: torch.stack([x, x], 1), a)
     same(lambda x, y: torch.cat([x[:, ::2], y], 1), a, b)
     same(lambda x, y: torch.cat([x, y.double()], 1), a, b)
-    same(lambda x, y: torch.cat([x, y], 1, out=torch.empty(0, dtype=x.dtype,
-         device=x.device)), a, b)
+    same(
+        lambda x, y: torch.cat(
+            [x, y], 1, out=torch.empty(0, dtype=x.dtype, device=x.device)
+        ),
+        a,
+        b,
+    )
     same(lambda x: torch.cat([x.expand(3, 4), x.expand(3, 4)]), values((1, 4), dtype))
     with pytest.raises(RuntimeError, match="Sizes of tensors must match"):
         torch.cat([a.to("flagos"), b.to("flagos")])
@@ -350,8 +355,11 @@ def test_gathering(dtype: torch.dtype, index_dtype: torch.dtype) -> None:
         places = torch.randint(0, 3, (4, 4, 3))
         same(lambda t, i: t.gather(0, i), x, places)
         same(lambda t, i: t.gather(2, i[:, :2]), x, places)
-        same(lambda t, i: torch.nn.functional.embedding(i, t), values((9, 4), dtype),
-             torch.randint(0, 9, (2, 3)))
+        same(
+            lambda t, i: torch.nn.functional.embedding(i, t),
+            values((9, 4), dtype),
+            torch.randint(0, 9, (2, 3)),
+        )
 
 
 @pytest.mark.parametrize("dtype", ALL, ids=str)

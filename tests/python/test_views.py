@@ -59,7 +59,9 @@ def test_views(name: str) -> None:
     assert torch.equal(ours.cpu(), reference)
 
 
-@pytest.mark.parametrize("name", [n for n in VIEWS if "dtype" not in n and n != "expand"])
+@pytest.mark.parametrize(
+    "name", [n for n in VIEWS if "dtype" not in n and n != "expand"]
+)
 def test_writing_through_a_view(name: str) -> None:
     if name in ("unfold", "as real", "real of complex"):
         pytest.skip("overlapping or complex: covered by test_views")
@@ -148,7 +150,13 @@ def test_set() -> None:
 
 
 def test_empty_forms() -> None:
-    for dtype in (torch.float32, torch.float16, torch.int64, torch.bool, torch.complex64):
+    for dtype in (
+        torch.float32,
+        torch.float16,
+        torch.int64,
+        torch.bool,
+        torch.complex64,
+    ):
         x = torch.empty(2, 3, dtype=dtype, device="flagos")
         assert (x.shape, x.dtype, x.device.type) == ((2, 3), dtype, "flagos")
     x = torch.empty(2, 3, 4, 5, device="flagos", memory_format=torch.channels_last)
@@ -194,7 +202,9 @@ def test_forward_mode_zeros() -> None:
     import torch.autograd.forward_ad as fwad
 
     with fwad.dual_level():
-        x = fwad.make_dual(torch.ones(3, device="flagos"), torch.ones(3, device="flagos"))
+        x = fwad.make_dual(
+            torch.ones(3, device="flagos"), torch.ones(3, device="flagos")
+        )
         y = x * torch.full((3,), 2.0, device="flagos")
         assert fwad.unpack_dual(y).tangent.tolist() == [2, 2, 2]
     zero = torch._efficientzerotensor((2, 3), device="flagos")
