@@ -3,6 +3,7 @@
 #include "csrc/allocator/device_allocator.h"
 
 #include "csrc/allocator/device_pool.h"
+#include "csrc/runtime/device_table.h"
 #include "csrc/runtime/environment.h"
 #include "csrc/runtime/fork.h"
 #include "csrc/runtime/memcpy.h"
@@ -27,7 +28,7 @@ DevicePool& make_pool(c10::DeviceIndex index) {
   static std::mutex mutex;
   const c10::DeviceIndex device = runtime::checked_index(index);
   const std::lock_guard<std::mutex> lock(mutex);
-  std::atomic<DevicePool*>& slot = pools[static_cast<size_t>(device)];
+  std::atomic<DevicePool*>& slot = pools[runtime::table_place(device)];
   DevicePool* pool = slot.load(std::memory_order_relaxed);
   if (pool == nullptr) {
     pool = new DevicePool(device);
@@ -38,7 +39,7 @@ DevicePool& make_pool(c10::DeviceIndex index) {
 
 DevicePool& pool_of(c10::DeviceIndex index) {
   DevicePool* pool =
-      pools[static_cast<size_t>(index)].load(std::memory_order_acquire);
+      pools[runtime::table_place(index)].load(std::memory_order_acquire);
   return C10_LIKELY(pool != nullptr) ? *pool : make_pool(index);
 }
 
@@ -118,7 +119,7 @@ Allocator& instance() {
   return *allocator;
 }
 
-const c10::AllocatorRegisterer<kFlagos> registered(&instance());
+const c10::AllocatorRegisterer<kFlagos> kRegistered(&instance());
 
 } // namespace
 
@@ -157,7 +158,7 @@ void empty_cache(c10::DeviceIndex device) {
   if (runtime::is_in_bad_fork()) {
     return;
   }
-  for (std::atomic<DevicePool*>& slot : pools) {
+  for (const std::atomic<DevicePool*>& slot : pools) {
     DevicePool* pool = slot.load(std::memory_order_acquire);
     if (pool != nullptr) {
       pool->empty_cache();
@@ -176,12 +177,12 @@ void set_memory_fraction(double fraction, c10::DeviceIndex device) {
   pool_of(index).set_limit(
       fraction == 1 ? std::numeric_limits<size_t>::max()
                     : static_cast<size_t>(fraction * total));
-  fractions[static_cast<size_t>(index)].store(fraction);
+  fractions[runtime::table_place(index)].store(fraction);
 }
 
 double memory_fraction(c10::DeviceIndex device) {
   const c10::DeviceIndex index = runtime::checked_index(device);
-  const double fraction = fractions[static_cast<size_t>(index)].load();
+  const double fraction = fractions[runtime::table_place(index)].load();
   return fraction == 0 ? 1.0 : fraction;
 }
 

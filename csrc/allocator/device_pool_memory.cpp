@@ -163,7 +163,7 @@ void DevicePool::raise_out_of_memory(Lock& lock, size_t bytes) {
 // destroyed, waits for the device instead: the memory must not be lost.
 DevicePool::Events DevicePool::record_users(Block* block) noexcept {
   Events events;
-  std::vector<runtime::Stream> users = std::move(block->users);
+  const std::vector<runtime::Stream> users = std::move(block->users);
   block->users.clear();
   for (const runtime::Stream& user : users) {
     try {

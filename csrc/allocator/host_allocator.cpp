@@ -63,7 +63,7 @@ Allocator& instance() {
   return *allocator;
 }
 
-const at::HostAllocatorRegistry<c10::DeviceType::PrivateUse1> registered(
+const at::HostAllocatorRegistry<c10::DeviceType::PrivateUse1> kRegistered(
     &instance());
 
 } // namespace

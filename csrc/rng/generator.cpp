@@ -3,6 +3,7 @@
 #include "csrc/rng/generator.h"
 
 #include "csrc/runtime/device.h"
+#include "csrc/runtime/device_table.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/StorageImpl.h>
@@ -140,7 +141,7 @@ const at::Generator& default_generator(c10::DeviceIndex device) {
   const c10::DeviceIndex index = runtime::checked_index(device);
   Defaults& all = defaults();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  at::Generator& generator = all.generators[static_cast<size_t>(index)];
+  at::Generator& generator = all.generators[runtime::table_place(index)];
   if (!generator.defined()) {
     generator = at::make_generator<GeneratorImpl>(index);
     generator.set_current_seed(all.seed);

@@ -2,6 +2,7 @@
 // One muRAND generator per thread and device.
 #include "csrc/rng/murand.h"
 
+#include "csrc/runtime/device_table.h"
 #include "csrc/runtime/stream.h"
 
 #include <array>
@@ -55,7 +56,7 @@ murandGenerator_t take(c10::DeviceIndex device) {
   {
     const std::lock_guard<std::mutex> lock(shared.mutex);
     std::vector<murandGenerator_t>& free =
-        shared.free[static_cast<size_t>(device)];
+        shared.free[runtime::table_place(device)];
     if (!free.empty()) {
       murandGenerator_t generator = free.back();
       free.pop_back();
@@ -93,7 +94,7 @@ class Generators {
     if (all_.empty()) {
       all_.resize(runtime::kMaxDevices);
     }
-    murandGenerator_t& generator = all_[static_cast<size_t>(device)];
+    murandGenerator_t& generator = all_[runtime::table_place(device)];
     if (generator == nullptr) {
       generator = take(device);
     }

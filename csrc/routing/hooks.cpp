@@ -108,12 +108,12 @@ const Hooks* register_hooks() {
   return instance;
 }
 
-const Hooks* const registered = register_hooks();
+const Hooks* const kRegistered = register_hooks();
 
 } // namespace
 
 const at::PrivateUse1HooksInterface& hooks() {
-  return *registered;
+  return *kRegistered;
 }
 
 // Not an operator that could be routed elsewhere: it speaks to the allocator.

@@ -32,7 +32,7 @@ Count ask_for_devices() noexcept {
       result.why = std::string(musaGetErrorName(result.code)) + ", " +
           (message.empty() ? musaGetErrorString(result.code) : message);
     } catch (const std::bad_alloc&) {
-      // The code alone has to do.
+      result.why.clear(); // the code alone has to do
     }
     static_cast<void>(musaGetLastError());
     return result;

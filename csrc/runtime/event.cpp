@@ -2,6 +2,7 @@
 // Pools of events and what can be done with one.
 #include "csrc/runtime/event.h"
 
+#include "csrc/runtime/device_table.h"
 #include "csrc/runtime/fork.h"
 
 #include <array>
@@ -20,7 +21,7 @@ struct EventPool {
 
 EventPool& pool_of(c10::DeviceIndex device) {
   static auto* const pools = new std::array<EventPool, kMaxDevices>();
-  return (*pools)[static_cast<size_t>(device)];
+  return (*pools)[table_place(device)];
 }
 
 } // namespace

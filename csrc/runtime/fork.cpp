@@ -19,12 +19,12 @@ void after_fork_in_child() {
 }
 
 // Registered as the library loads; it is never unloaded.
-const int registered = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
+const int kRegistered = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
 
 } // namespace
 
 bool watches_forks() noexcept {
-  return registered == 0;
+  return kRegistered == 0;
 }
 
 } // namespace torch_fl::runtime
