@@ -224,14 +224,13 @@ void matmul_add_integers(
     const at::Scalar& alpha) {
   const at::Tensor product = dense_like(out, at::kLong);
   multiply(product, a.to(at::kLong), b.to(at::kLong), 1, 0);
-  at::Tensor sum = product;
   if (!is_one(alpha)) {
-    sum.mul_(alpha);
+    product.mul_(alpha);
   }
   if (!is_zero(beta)) {
-    sum.add_(self.to(at::kLong), beta);
+    product.add_(self.to(at::kLong), beta);
   }
-  out.copy_(sum);
+  out.copy_(product);
 }
 
 // For a dense out that shares no memory with a and b.
@@ -273,7 +272,7 @@ void matmul_add_dense(
           beta);
     }
   }
-  at::Tensor(out).copy_(self);
+  out.copy_(self);
   multiply(out, a, b, alpha, beta);
 }
 
@@ -282,16 +281,15 @@ void without_product(
     const at::Tensor& out,
     const at::Tensor& self,
     const at::Scalar& beta) {
-  at::Tensor result = out;
   if (is_zero(beta)) {
-    result.zero_();
+    out.zero_();
     return;
   }
   if (!out.is_same(self)) {
-    result.copy_(self);
+    out.copy_(self);
   }
   if (!is_one(beta)) {
-    result.mul_(beta);
+    out.mul_(beta);
   }
 }
 
@@ -350,7 +348,7 @@ void matmul_add(
   } else {
     matmul_add_dense(dense, self, a, b, kept, factor);
   }
-  at::Tensor(out).copy_(dense);
+  out.copy_(dense);
 }
 
 void matmul(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
@@ -363,6 +361,13 @@ void matmul(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
   } else {
     matmul_add(out, out, a, b, 0, 1);
   }
+}
+
+void matmul_into_new(
+    const at::Tensor& out,
+    const at::Tensor& a,
+    const at::Tensor& b) {
+  multiply(out, a, b, 1, 0);
 }
 
 bool can_dot(at::ScalarType type) {

@@ -16,6 +16,13 @@ bool can_multiply(at::ScalarType type);
 // is read from `out`. All three have one dtype.
 void matmul(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 
+// The same for a new dense out of a floating dtype, with elements and a sum to
+// make: nothing is left to check.
+void matmul_into_new(
+    const at::Tensor& out,
+    const at::Tensor& a,
+    const at::Tensor& b);
+
 // out = beta * self + alpha * a @ b; `self` broadcasts to out, and may be out.
 // A beta of 0 ignores what self holds, NaN included.
 void matmul_add(

@@ -70,25 +70,19 @@ void configure(dnn::LayerNorm& op) {
 void run_composite(
     const at::Tensor& out,
     const at::Tensor& in,
-    const at::Tensor& running_mean,
-    const at::Tensor& running_var,
-    const at::Tensor& save_mean,
-    const at::Tensor& save_invstd,
-    const at::Tensor& weight,
-    const at::Tensor& bias,
-    double momentum,
-    double epsilon,
-    at::MemoryFormat layout) {
+    const BatchStatistics& statistics,
+    const Affine& affine,
+    const BatchNormOptions& options) {
   dnn::Tensor result;
   dnn::Tensor image;
-  describe_image_output(result, out, layout);
-  describe_image(image, in, layout);
-  dnn::Tensor mean = writable_or_absent(running_mean);
-  dnn::Tensor var = writable_or_absent(running_var);
-  dnn::Tensor saved_mean = writable(save_mean);
-  dnn::Tensor saved_invstd = writable(save_invstd);
+  describe_image_output(result, out, options.layout);
+  describe_image(image, in, options.layout);
+  dnn::Tensor mean = writable_or_absent(statistics.running_mean);
+  dnn::Tensor var = writable_or_absent(statistics.running_var);
+  dnn::Tensor saved_mean = writable(statistics.save_mean);
+  dnn::Tensor saved_invstd = writable(statistics.save_invstd);
   dnn::BatchNorm op;
-  configure(op, epsilon, true);
+  configure(op, options.epsilon, true);
   FL_MUDNN_CHECK(op.RunComposite(
       plain_handle(),
       result,
@@ -97,9 +91,9 @@ void run_composite(
       var,
       saved_mean,
       saved_invstd,
-      view_or_absent(weight),
-      view_or_absent(bias),
-      momentum,
+      view_or_absent(affine.weight),
+      view_or_absent(affine.bias),
+      options.momentum,
       workspace()));
 }
 
@@ -134,18 +128,14 @@ bool probe_saved_statistics() {
   const at::Tensor saved =
       at::full({2, 1}, std::numeric_limits<float>::quiet_NaN(), options);
   const at::Tensor none;
+  const at::Tensor mean = saved.select(0, 0);
+  const at::Tensor invstd = saved.select(0, 1);
   run_composite(
       out,
       in,
-      none,
-      none,
-      saved.select(0, 0),
-      saved.select(0, 1),
-      none,
-      none,
-      0,
-      kEpsilon,
-      at::MemoryFormat::Contiguous);
+      {none, none, mean, invstd},
+      {none, none},
+      {0, kEpsilon, at::MemoryFormat::Contiguous});
   const double sum = saved.sum().item<float>();
   return std::abs(sum - (1 + 1 / std::sqrt(kEpsilon))) < 1e-3;
 }
@@ -192,40 +182,23 @@ void batch_norm_inference(
 void batch_norm_training(
     const at::Tensor& out,
     const at::Tensor& in,
-    const at::Tensor& running_mean,
-    const at::Tensor& running_var,
-    const at::Tensor& save_mean,
-    const at::Tensor& save_invstd,
-    const at::Tensor& weight,
-    const at::Tensor& bias,
-    double momentum,
-    double epsilon,
-    at::MemoryFormat layout) {
-  run_composite(
-      out,
-      in,
-      running_mean,
-      running_var,
-      save_mean,
-      save_invstd,
-      weight,
-      bias,
-      momentum,
-      epsilon,
-      layout);
+    const BatchStatistics& statistics,
+    const Affine& affine,
+    const BatchNormOptions& options) {
+  run_composite(out, in, statistics, affine, options);
   if (C10_UNLIKELY(!writes_saved_statistics())) {
     const at::Tensor values = in.to(at::kFloat);
-    at::Tensor(save_mean).copy_(values.mean({0, 2, 3}));
-    at::Tensor(save_invstd)
-        .copy_(
-            values.var({0, 2, 3}, /*unbiased=*/false).add_(epsilon).rsqrt_());
+    const int64_t axes[] = {0, 2, 3};
+    statistics.save_mean.copy_(values.mean(at::IntArrayRef(axes)));
+    statistics.save_invstd.copy_(
+        values.var(at::IntArrayRef(axes), /*unbiased=*/false)
+            .add_(options.epsilon)
+            .rsqrt_());
   }
 }
 
 void batch_norm_backward(
-    const at::Tensor& grad_in,
-    const at::Tensor& grad_weight,
-    const at::Tensor& grad_bias,
+    const NormGradients& gradients,
     const at::Tensor& in,
     const at::Tensor& grad_out,
     const at::Tensor& mean,
@@ -234,9 +207,9 @@ void batch_norm_backward(
     double epsilon,
     at::MemoryFormat layout) {
   dnn::Tensor result;
-  describe_image_output(result, grad_in, layout);
-  dnn::Tensor gamma_gradient = writable(grad_weight);
-  dnn::Tensor beta_gradient = writable(grad_bias);
+  describe_image_output(result, gradients.input, layout);
+  dnn::Tensor gamma_gradient = writable(gradients.weight);
+  dnn::Tensor beta_gradient = writable(gradients.bias);
   dnn::Handle& h = plain_handle();
   // RunBwd adds to what its outputs hold (quirk 64).
   dnn::Fill zero;
@@ -308,18 +281,16 @@ void layer_norm(
 }
 
 void layer_norm_backward(
-    const at::Tensor& grad_in,
-    const at::Tensor& grad_weight,
-    const at::Tensor& grad_bias,
+    const NormGradients& gradients,
     const at::Tensor& grad_out,
     const at::Tensor& in,
     const at::Tensor& mean,
     const at::Tensor& rstd,
     const at::Tensor& weight,
     const RowsOf& rows) {
-  dnn::Tensor result = describe_rows(grad_in, rows);
-  dnn::Tensor gamma_gradient = describe_row(grad_weight);
-  dnn::Tensor beta_gradient = describe_row(grad_bias);
+  dnn::Tensor result = describe_rows(gradients.input, rows);
+  dnn::Tensor gamma_gradient = describe_row(gradients.weight);
+  dnn::Tensor beta_gradient = describe_row(gradients.bias);
   dnn::LayerNorm op;
   configure(op);
   FL_MUDNN_CHECK(op.RunBwd(

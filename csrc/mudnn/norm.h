@@ -22,26 +22,44 @@ void batch_norm_inference(
     double epsilon,
     at::MemoryFormat layout);
 
-// With the batch's statistics, which it writes to save_mean and save_invstd;
-// updates the running ones unless they are undefined.
+// Of a training call: the running ones are updated unless undefined, the saved
+// ones are written.
+struct BatchStatistics {
+  const at::Tensor& running_mean;
+  const at::Tensor& running_var;
+  const at::Tensor& save_mean;
+  const at::Tensor& save_invstd;
+};
+
+struct Affine {
+  const at::Tensor& weight;
+  const at::Tensor& bias;
+};
+
+struct BatchNormOptions {
+  double momentum;
+  double epsilon;
+  at::MemoryFormat layout;
+};
+
+// Results of the backward passes; all three are written.
+struct NormGradients {
+  const at::Tensor& input;
+  const at::Tensor& weight;
+  const at::Tensor& bias;
+};
+
+// With the batch's statistics.
 void batch_norm_training(
     const at::Tensor& out,
     const at::Tensor& in,
-    const at::Tensor& running_mean,
-    const at::Tensor& running_var,
-    const at::Tensor& save_mean,
-    const at::Tensor& save_invstd,
-    const at::Tensor& weight,
-    const at::Tensor& bias,
-    double momentum,
-    double epsilon,
-    at::MemoryFormat layout);
+    const BatchStatistics& statistics,
+    const Affine& affine,
+    const BatchNormOptions& options);
 
-// Gradients through the batch's statistics; all three are written.
+// Gradients through the batch's statistics.
 void batch_norm_backward(
-    const at::Tensor& grad_in,
-    const at::Tensor& grad_weight,
-    const at::Tensor& grad_bias,
+    const NormGradients& gradients,
     const at::Tensor& in,
     const at::Tensor& grad_out,
     const at::Tensor& mean,
@@ -67,11 +85,8 @@ void layer_norm(
     double epsilon,
     const RowsOf& rows);
 
-// All three gradients are written.
 void layer_norm_backward(
-    const at::Tensor& grad_in,
-    const at::Tensor& grad_weight,
-    const at::Tensor& grad_bias,
+    const NormGradients& gradients,
     const at::Tensor& grad_out,
     const at::Tensor& in,
     const at::Tensor& mean,

@@ -38,7 +38,7 @@ void softmax(
   if (!out.is_contiguous()) {
     const at::Tensor dense = at::empty(out.sizes(), out.options());
     softmax(dense, in, dim, kind);
-    at::Tensor(out).copy_(dense);
+    out.copy_(dense);
     return;
   }
   const at::Tensor input = in.contiguous();
@@ -57,7 +57,7 @@ void softmax_backward(
   if (!grad_in.is_contiguous()) {
     const at::Tensor dense = at::empty(grad_in.sizes(), grad_in.options());
     softmax_backward(dense, out, grad_out, dim, kind);
-    at::Tensor(grad_in).copy_(dense);
+    grad_in.copy_(dense);
     return;
   }
   const at::Tensor output = out.contiguous();

@@ -104,6 +104,7 @@ Tensor make_image(IntArrayRef sizes, const Tensor& like, MemoryFormat layout) {
   return make_strided(sizes, {}, like.options().memory_format(layout));
 }
 
+// NOLINTNEXTLINE(readability-function-size): the schema's arguments
 Tensor convolution(
     const Tensor& input,
     const Tensor& weight,
@@ -230,6 +231,7 @@ std::tuple<Tensor, Tensor, Tensor> backward_on_cpu(
       output_mask);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the schema's arguments
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(
     const Tensor& grad_output,
     const Tensor& input,

@@ -81,6 +81,7 @@ Three group_norm(
       std::move(rstd)};
 }
 
+// NOLINTNEXTLINE(readability-function-size): the schema's arguments
 Three group_norm_backward(
     const Tensor& grad_out,
     const Tensor& input,
@@ -107,12 +108,11 @@ Three group_norm_backward(
     const Tensor scaled_grad = scaled ? grad.mul(by_channel(*weight)) : grad;
     const Tensor made = make_dense({s.rows(), s.columns()}, at::kFloat);
     // The gradients of a scale and shift that are not there are written too.
-    const Tensor unused = make_dense({2, s.columns()}, at::kFloat);
+    const Tensor no_scale = make_dense({s.columns()}, at::kFloat);
+    const Tensor no_shift = make_dense({s.columns()}, at::kFloat);
     if (made.numel() != 0) {
       mudnn::layer_norm_backward(
-          made,
-          unused.select(0, 0),
-          unused.select(0, 1),
+          {made, no_scale, no_shift},
           scaled_grad,
           rows,
           mean.contiguous(),
@@ -166,6 +166,7 @@ Three group_norm_any(
       epsilon);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the schema's arguments
 Three group_norm_backward_any(
     const Tensor& grad_out,
     const Tensor& input,

@@ -154,17 +154,15 @@ Three native_layer_norm_backward(
   const Tensor gamma = value_of(weight);
   const at::ScalarType type = common_type(input, gamma);
   // All three gradients are written, asked for or not.
-  Tensor grad_input = make_dense(input.sizes(), type);
+  const Tensor grad_input = make_dense(input.sizes(), type);
   const Tensor grad_weight = make_dense(normalized_shape, type);
   const Tensor grad_bias = make_dense(normalized_shape, type);
   if (input.numel() == 0) {
-    Tensor(grad_weight).zero_();
-    Tensor(grad_bias).zero_();
+    grad_weight.zero_();
+    grad_bias.zero_();
   } else {
     mudnn::layer_norm_backward(
-        grad_input,
-        grad_weight,
-        grad_bias,
+        {grad_input, grad_weight, grad_bias},
         dense_in(grad_out, type),
         dense_in(input, type),
         mean.contiguous(),

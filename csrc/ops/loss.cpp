@@ -75,9 +75,9 @@ void forward(
     const Tensor& out,
     const Tensor& total_weight) {
   if (rows.size(0) == 0) {
-    Tensor(total_weight).zero_();
+    total_weight.zero_();
     if (out.numel() == 1) {
-      Tensor(out).fill_(
+      out.fill_(
           options.reduction == at::Reduction::Mean
               ? std::numeric_limits<double>::quiet_NaN()
               : 0.0);

@@ -148,15 +148,9 @@ Three train(const Tensor& input, const BatchNormCall& call) {
   mudnn::batch_norm_training(
       image.of(out),
       image.of(input),
-      mean.tensor(),
-      var.tensor(),
-      save_mean,
-      save_invstd,
-      as_float(call.weight),
-      as_float(call.bias),
-      call.momentum,
-      call.epsilon,
-      image.layout);
+      {mean.tensor(), var.tensor(), save_mean, save_invstd},
+      {as_float(call.weight), as_float(call.bias)},
+      {call.momentum, call.epsilon, image.layout});
   mean.finish();
   var.finish();
   return {std::move(out), std::move(save_mean), std::move(save_invstd)};
@@ -348,9 +342,7 @@ Gradients backward_training(
     made.bias.zero_();
   } else {
     mudnn::batch_norm_backward(
-        image.of(made.input),
-        made.weight,
-        made.bias,
+        {image.of(made.input), made.weight, made.bias},
         image.of(input),
         image.of(grad_out),
         as_float(save_mean),
@@ -395,6 +387,7 @@ Gradients backward_evaluation(
   return made;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the schema's arguments
 Three native_batch_norm_backward(
     const Tensor& grad_out,
     const Tensor& input,
@@ -442,6 +435,7 @@ Three native_batch_norm_backward(
       gamma.defined() ? gamma.scalar_type() : at::kFloat);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the schema's arguments
 Three batch_norm_backward(
     const Tensor& grad_out,
     const Tensor& input,

@@ -129,6 +129,7 @@ struct MaxPoolBackward : at::meta::structured_max_pool2d_with_indices_backward {
       const Tensor& /*indices*/) {
     return mudnn::can_pool(self.scalar_type());
   }
+  // NOLINTNEXTLINE(readability-function-size): the schema's arguments
   void impl(
       const Tensor& grad,
       const Tensor& self,
@@ -143,7 +144,7 @@ struct MaxPoolBackward : at::meta::structured_max_pool2d_with_indices_backward {
       return;
     }
     if (grad.numel() == 0) {
-      Tensor(grad_input).zero_();
+      grad_input.zero_();
       return;
     }
     const MemoryFormat layout = layout_of(self);
@@ -243,6 +244,7 @@ struct AveragePoolBackward : at::meta::structured_avg_pool2d_backward {
       std::optional<int64_t> /*divisor*/) {
     return mudnn::can_pool(self.scalar_type());
   }
+  // NOLINTNEXTLINE(readability-function-size): the schema's arguments
   void impl(
       const Tensor& grad,
       const Tensor& self,
@@ -259,7 +261,7 @@ struct AveragePoolBackward : at::meta::structured_avg_pool2d_backward {
       return;
     }
     if (grad.numel() == 0) {
-      Tensor(grad_input).zero_();
+      grad_input.zero_();
       return;
     }
     const MemoryFormat layout = layout_of(self);

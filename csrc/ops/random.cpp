@@ -194,8 +194,7 @@ void fill_integers(
     const auto limit = static_cast<int64_t>(range);
     const Tensor& words_made = numbers.tensor();
     const Tensor beyond = words_made.lt(0).logical_and_(words_made.ge(limit));
-    Tensor(words_made)
-        .copy_(at::where(beyond, words_made.sub(limit), words_made));
+    words_made.copy_(at::where(beyond, words_made.sub(limit), words_made));
   } else if (range != 0) {
     numbers.apply(UnaryMode::FLOORMOD, Number(static_cast<int64_t>(range)));
   }
@@ -268,7 +267,7 @@ void fill_bernoulli(
   Numbers numbers(drawn, type, self.numel());
   draw_uniform(numbers, generator);
   const Tensor limits = p.to(self.device(), type);
-  Tensor(self).copy_(drawn.le(limits.expand(self.sizes())));
+  self.copy_(drawn.le(limits.expand(self.sizes())));
 }
 
 void fill_exponential(

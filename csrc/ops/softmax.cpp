@@ -56,7 +56,7 @@ struct Forward : Meta {
     if (mudnn::can_softmax(input.scalar_type())) {
       mudnn::softmax(out, input, dim, Kind);
     } else {
-      Tensor(out).copy_(compose(input, dim, Kind));
+      out.copy_(compose(input, dim, Kind));
     }
   }
 };
@@ -80,14 +80,14 @@ struct Backward : Meta {
       return;
     }
     if (!mudnn::can_softmax(grad.scalar_type())) {
-      Tensor(grad_input).copy_(compose_backward(grad, output, dim, Kind));
+      grad_input.copy_(compose_backward(grad, output, dim, Kind));
     } else if (grad_input.scalar_type() == grad.scalar_type()) {
       mudnn::softmax_backward(grad_input, output, grad, dim, Kind);
     } else {
       // After half_to_float: a float gradient for a half input.
       const Tensor wide = make_dense_like(grad);
       mudnn::softmax_backward(wide, output, grad, dim, Kind);
-      Tensor(grad_input).copy_(wide);
+      grad_input.copy_(wide);
     }
   }
 };

@@ -17,6 +17,7 @@ using at::IntArrayRef;
 using at::Tensor;
 
 // The operator that the call was made from has CPU kernels.
+// NOLINTNEXTLINE(readability-function-size): the schema's arguments
 Tensor convolution(
     const Tensor& input,
     const Tensor& weight,
@@ -39,6 +40,7 @@ Tensor convolution(
       groups);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the schema's arguments
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(
     const Tensor& grad_output,
     const Tensor& input,

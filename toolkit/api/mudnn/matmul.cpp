@@ -110,7 +110,7 @@ Status run(
     int rank,
     bool fused,
     ComputeMode mode,
-    MatmulArgs args,
+    MatmulArgs& args,
     const MemoryMaintainer& maintainer) {
   return api::run(name, handle, [&](engine::Stream& stream) {
     const Status status = check(name, args, rank, fused);
