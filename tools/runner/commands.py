@@ -53,6 +53,13 @@ def sanitize(options: argparse.Namespace) -> None:
         testing.run_sanitized(python, mode)
 
 
+def runtime_only(_: argparse.Namespace) -> None:
+    """Build without native operators and run that build's own tests."""
+    python = Python()
+    python.need("build", "test")
+    testing.run_runtime_only(python)
+
+
 def bench(options: argparse.Namespace) -> None:
     """Run every benchmark, or those named."""
     known = benchmarks.names()
@@ -71,7 +78,7 @@ def bench(options: argparse.Namespace) -> None:
 
 def lint(options: argparse.Namespace) -> None:
     """Check includes, formats, clang-tidy, ruff, mypy, names and sizes."""
-    check_style(fix=options.fix, everything=options.all)
+    check_style(options.fix, options.all, not options.no_tidy)
 
 
 def headers(options: argparse.Namespace) -> None:

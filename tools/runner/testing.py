@@ -130,6 +130,32 @@ def run_all(tree: Tree, name: str | None) -> None:
     say(f"all tests passed in {seconds:.0f} s")
 
 
+# The editable install's finder and the current folder would win over PYTHONPATH.
+_PYTEST_IN_STAGE = (
+    "import sys; sys.path[:] = filter(None, sys.path); "
+    "sys.meta_path[:] = [finder for finder in sys.meta_path "
+    "if type(finder).__name__ != 'ScikitBuildRedirectingFinder']; "
+    "import pytest; sys.exit(pytest.main(sys.argv[1:]))"
+)
+
+
+def run_runtime_only(python: Python) -> None:
+    """tests/runtime_only against a build with FLAGOS_BUILD_VENDOR=OFF."""
+    tree, stage = BUILD / "runtime-only", BUILD / "stage-runtime-only"
+    path = tool_path(python)
+    cmake = python.tool("cmake")
+    words = ["-S", ROOT, "-B", tree, "-G", "Ninja", "-DFLAGOS_BUILD_VENDOR=OFF"]
+    words += ["-DCMAKE_BUILD_TYPE=Release", f"-DPython_EXECUTABLE={python.path}"]
+    logged("configuring the runtime alone", [cmake, *words], env=path)
+    logged("building the runtime alone", [cmake, "--build", tree], env=path)
+    install = [cmake, "--install", tree, "--prefix", stage]
+    logged("installing the runtime alone", install, env=path)
+    tests = ["-q", "-p", "no:cacheprovider", ROOT / "tests" / "runtime_only"]
+    command = [python.path, "-c", _PYTEST_IN_STAGE, *tests]
+    if call(command, env={"PYTHONPATH": str(stage), "FLAGOS_STRICT": "0"}):
+        raise Stop("the tests of the build without native operators failed.")
+
+
 def check_modes(modes: list[str]) -> None:
     """Refuse a mode that does not exist."""
     for mode in modes:
