@@ -4,7 +4,9 @@ include_guard(GLOBAL)
 
 set(FLAGOS_SANITIZE "" CACHE STRING "empty, address or thread")
 if(FLAGOS_SANITIZE STREQUAL "address")
-  set(_flags -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  # vptr needs type information across libraries, where the engine exports none.
+  set(_flags -fsanitize=address,undefined -fno-sanitize=vptr
+             -fno-sanitize-recover=undefined)
 elseif(FLAGOS_SANITIZE STREQUAL "thread")
   set(_flags -fsanitize=thread)
 elseif(FLAGOS_SANITIZE)
