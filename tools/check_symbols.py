@@ -19,7 +19,15 @@ import sys
 
 LISTS = pathlib.Path(__file__).resolve().parent / "symbols"
 # The interpreter and the C and C++ run-time libraries provide these.
-SYSTEM = ("Py", "_Py", "__", "_ITM_", "_Unwind_", "std::", "operator new")
+SYSTEM: tuple[str, ...] = (
+    "Py",
+    "_Py",
+    "__",
+    "_ITM_",
+    "_Unwind_",
+    "std::",
+    "operator new",
+)
 SYSTEM += ("operator delete", "vtable for __cxxabiv1::", "typeinfo for __cxxabiv1::")
 # Strong definitions and data; weak ones are other projects' inline functions.
 STRONG = "TDBRGi"
