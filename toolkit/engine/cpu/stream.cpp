@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <ctime>
 #include <new>
 
 namespace musa_standin::engine::cpu {
@@ -24,6 +25,10 @@ constexpr size_t kRingBytes = sizeof(Task) * kRingTasks;
 constexpr int kTurn = 8;
 // All pollers together; one alone polls this long before it sleeps.
 constexpr std::chrono::microseconds kPollTime{200};
+// Then it looks every kNap, which costs the submitter nothing: to wake a
+// sleeper is a system call and an interrupt to a halted core.
+constexpr timespec kNap{0, 20'000};
+constexpr std::chrono::milliseconds kNapTime{2};
 
 bool stopped() {
   return (g_gate.load(std::memory_order_relaxed) & kGateStopped) != 0;
@@ -144,7 +149,18 @@ bool Stream::poll(uint64_t number) const {
     sched_yield();
   }
   g_scheduler.end_polling();
-  return found;
+  return found || nap(number);
+}
+
+bool Stream::nap(uint64_t number) const {
+  const auto end = Clock::now() + kNapTime;
+  while (!stopped() && g_scheduler.waiting() == 0 && Clock::now() < end) {
+    nanosleep(&kNap, nullptr);
+    if (ready(number)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // After the store nobody looks at the ring any more, and from then on this

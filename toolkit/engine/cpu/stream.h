@@ -194,8 +194,9 @@ class Stream final : public engine::Stream {
     return ring_[number % kRingTasks].published.load(
                std::memory_order_acquire) == publish_word(number);
   }
-  // Spins; true if the task came, false if the worker should go.
+  // Spins, then naps; true if the task came, false if the worker should go.
   [[nodiscard]] bool poll(uint64_t number) const;
+  [[nodiscard]] bool nap(uint64_t number) const;
   // True if the stream is free for another worker to claim.
   bool let_go(uint64_t number);
   // False: parked, and perhaps with another worker by now.
