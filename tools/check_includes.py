@@ -28,6 +28,7 @@ KINDS = [
     ("murand", r"murand\w*\.h"),
     ("gtest", r"g(test|mock)/.*"),
     ("onednn", r"oneapi/.*|dnnl.*\.h(pp)?"),
+    ("cuda", r"(cuda|cublas|cudnn|curand)\w*\.h|(cub|thrust|cuda)/.*"),
     ("toolkit", r"toolkit/.*"),
     ("csrc", r"csrc/.*"),
 ]
@@ -52,6 +53,10 @@ ROOMS = {
         "musart", "mudnn", "murand", "onednn", "toolkit/include", "toolkit/engine",
         "toolkit/kernels",
     ),
+    "toolkit/engine/cuda": (
+        "musart", "mudnn", "murand", "cuda", "toolkit/include", "toolkit/engine",
+        "toolkit/kernels",
+    ),
     "toolkit/conformance": ("musart", "mudnn", "murand", "gtest"),
     "toolkit/benchmarks": ("musart", "mudnn", "murand"),
     "tests/cpp": (*TORCH, "musart", "mudnn", "murand", "gtest", "csrc"),
@@ -61,6 +66,7 @@ CLOSED = {
     "toolkit/api": ("toolkit/engine/cpu/", "toolkit/engine/cuda/"),
     "toolkit/engine": ("toolkit/engine/cpu/", "toolkit/engine/cuda/"),
     "toolkit/engine/cpu": ("toolkit/engine/cuda/",),
+    "toolkit/engine/cuda": ("toolkit/engine/cpu/",),
 }
 # Projects of their own: quotes are relative to this folder there.
 OWN_ROOT = ("toolkit/conformance", "toolkit/include", "toolkit/benchmarks")

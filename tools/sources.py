@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CPP = (".h", ".cpp", ".mu")
+CPP = (".h", ".cpp", ".mu", ".cu", ".cuh")
 
 
 def files(*suffixes: str) -> list[pathlib.Path]:
