@@ -4,11 +4,15 @@
 include_guard(GLOBAL)
 
 function(flagos_warnings)
+  set(_warnings -Wall -Wextra -Wsign-conversion -Wnon-virtual-dtor -Wmissing-declarations)
+  if(NOT DEFINED FLAGOS_WERROR OR FLAGOS_WERROR)
+    list(APPEND _warnings -Werror)
+  endif()
+  list(TRANSFORM _warnings PREPEND "-Xcompiler=" OUTPUT_VARIABLE _forwarded)
   foreach(target ${ARGN})
+    # nvcc hands them to the host's compiler.
     target_compile_options(${target} PRIVATE
-      -Wall -Wextra -Wsign-conversion -Wnon-virtual-dtor -Wmissing-declarations)
-    if(NOT DEFINED FLAGOS_WERROR OR FLAGOS_WERROR)
-      target_compile_options(${target} PRIVATE -Werror)
-    endif()
+      "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:${_warnings}>"
+      "$<$<COMPILE_LANGUAGE:CUDA>:${_forwarded}>")
   endforeach()
 endfunction()

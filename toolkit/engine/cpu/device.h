@@ -3,7 +3,7 @@
 #pragma once
 
 #include "toolkit/engine/cpu/config.h"
-#include "toolkit/engine/cpu/handle_table.h"
+#include "toolkit/engine/handle_table.h"
 #include "toolkit/engine/cpu/heap.h"
 #include "toolkit/engine/cpu/stream.h"
 

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <new>
 
-namespace musa_standin::engine::cpu {
+namespace musa_standin::engine {
 
 // Slots of one reserved range, made as they are needed and never unmapped.  The
 // slot that was given back first is taken first, so that a dead handle stays
@@ -87,4 +87,4 @@ class HandleTable {
   std::deque<T*> free_;
 };
 
-} // namespace musa_standin::engine::cpu
+} // namespace musa_standin::engine

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of CUDA calls as the engine's exception.
+#pragma once
+
+#include "toolkit/engine/error.h"
+
+#include <cuda_runtime_api.h>
+
+namespace musa_standin::engine::cuda {
+
+// Throws Error with the mapped code, under CUDA's name and sentence. An error
+// that breaks the current device becomes its sticky error.
+[[noreturn]] void raise(cudaError_t result, const char* task = nullptr);
+
+inline void check(cudaError_t result) {
+  if (__builtin_expect(result != cudaSuccess, 0)) {
+    raise(result);
+  }
+}
+
+// For destructors and other places that cannot throw: forgets the error.
+inline void ignore(cudaError_t result) noexcept {
+  if (__builtin_expect(result != cudaSuccess, 0)) {
+    (void)cudaGetLastError();
+  }
+}
+
+// CUDA's number of each device: MUSA_VISIBLE_DEVICES may leave some out.
+constexpr int kMaxDevices = 64;
+extern int g_ordinals[kMaxDevices];
+
+// Makes the device the calling thread's. CUDA's own record is asked, since
+// others in the process may have switched it.
+inline void use_device(int device) {
+  int current = -1;
+  if (__builtin_expect(
+          cudaGetDevice(&current) != cudaSuccess ||
+              current != g_ordinals[device],
+          0)) {
+    check(cudaSetDevice(g_ordinals[device]));
+  }
+}
+
+} // namespace musa_standin::engine::cuda

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reductions' loops over any operation and source of elements; device code.
+#pragma once
+
+#include "toolkit/engine/cuda/join.h"
+#include "toolkit/engine/cuda/pack.h"
+#include "toolkit/engine/cuda/reduce_kernels.h"
+
+namespace musa_standin::engine::cuda {
+
+// --- sources: V neighbouring elements as the compute type ------------------
+
+template <class T>
+struct PackedSource {
+  using Element = T;
+  static constexpr int kWidth = kPack<T>;
+  template <class C>
+  static __device__ void
+  load(const ReduceJob& job, int64_t at, C (&to)[kWidth]) {
+    const Pack<T, kWidth> pack =
+        load_pack<kWidth>(static_cast<const T*>(job.in) + at);
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      if constexpr (sizeof(T) < sizeof(C) && sizeof(C) == 4) {
+        to[i] = wide_of(pack.e[i]);
+      } else {
+        to[i] = static_cast<C>(pack.e[i]);
+      }
+    }
+  }
+};
+
+template <class C, class E>
+__device__ inline C element(const void* in, int64_t at) {
+  return kernels::Widen<C, E>::of(static_cast<const E*>(in)[at]);
+}
+
+// The type is looked at for every element, as all threads do alike.
+struct AnySource {
+  static constexpr int kWidth = 1;
+  static __device__ void load(const ReduceJob& job, int64_t at, float (&to)[1]) {
+    switch (job.dtype) {
+    case Dtype::kHalf:
+      to[0] = wide_of(static_cast<const kernels::Half*>(job.in)[at]);
+      return;
+    case Dtype::kBfloat16:
+      to[0] = wide_of(static_cast<const kernels::Bfloat16*>(job.in)[at]);
+      return;
+    default:
+      to[0] = static_cast<const float*>(job.in)[at];
+    }
+  }
+  static __device__ void
+  load(const ReduceJob& job, int64_t at, double (&to)[1]) {
+    to[0] = static_cast<const double*>(job.in)[at];
+  }
+  static __device__ void
+  load(const ReduceJob& job, int64_t at, int64_t (&to)[1]) {
+    to[0] = whole(job, at);
+  }
+
+ private:
+  static __device__ int64_t whole(const ReduceJob& job, int64_t at) {
+    switch (job.dtype) {
+    case Dtype::kInt8:
+      return element<int64_t, int8_t>(job.in, at);
+    case Dtype::kInt16:
+      return element<int64_t, int16_t>(job.in, at);
+    case Dtype::kInt32:
+      return element<int64_t, int32_t>(job.in, at);
+    case Dtype::kUint8:
+      return element<int64_t, uint8_t>(job.in, at);
+    case Dtype::kUint16:
+      return element<int64_t, uint16_t>(job.in, at);
+    case Dtype::kUint32:
+      return element<int64_t, uint32_t>(job.in, at);
+    case Dtype::kBool:
+      return element<int64_t, kernels::Bool>(job.in, at);
+    default:
+      return element<int64_t, int64_t>(job.in, at);
+    }
+  }
+};
+
+// --- results ----------------------------------------------------------------
+
+template <class C>
+__device__ inline void store_result(const ReduceJob& job, int64_t at, C value) {
+  switch (job.out_dtype) {
+  case Dtype::kHalf:
+    static_cast<kernels::Half*>(job.out)[at] =
+        narrow_of<kernels::Half>(static_cast<float>(value));
+    return;
+  case Dtype::kBfloat16:
+    static_cast<kernels::Bfloat16*>(job.out)[at] =
+        narrow_of<kernels::Bfloat16>(static_cast<float>(value));
+    return;
+  case Dtype::kDouble:
+    static_cast<double*>(job.out)[at] = static_cast<double>(value);
+    return;
+  default:
+    static_cast<float*>(job.out)[at] = static_cast<float>(value);
+  }
+}
+
+// Integers: the low bits of the sum.
+__device__ inline void
+store_result(const ReduceJob& job, int64_t at, int64_t value) {
+  switch (job.out_dtype) {
+  case Dtype::kInt8:
+  case Dtype::kUint8:
+    static_cast<uint8_t*>(job.out)[at] = static_cast<uint8_t>(value);
+    return;
+  case Dtype::kBool:
+    static_cast<uint8_t*>(job.out)[at] = static_cast<uint8_t>(value != 0);
+    return;
+  case Dtype::kInt16:
+  case Dtype::kUint16:
+    static_cast<uint16_t*>(job.out)[at] = static_cast<uint16_t>(value);
+    return;
+  case Dtype::kInt32:
+  case Dtype::kUint32:
+    static_cast<uint32_t*>(job.out)[at] = static_cast<uint32_t>(value);
+    return;
+  default:
+    static_cast<int64_t*>(job.out)[at] = value;
+  }
+}
+
+// A final state, or a split's.
+template <class Op>
+__device__ inline void put_state(
+    const ReduceJob& job,
+    int64_t output,
+    int split,
+    const typename Op::State& state) {
+  if (job.splits > 1) {
+    static_cast<typename Op::State*>(job.partial)[split * job.outputs + output] =
+        state;
+  } else {
+    Op::write(job, output, state);
+  }
+}
+
+// --- kernels ----------------------------------------------------------------
+//
+// An Op has a State, start(job), take(job, state, values, position) for values
+// at neighbouring positions of one output, side(job, states, values, position)
+// for one position of neighbouring outputs, join(a, b) with a's positions in
+// front or not, and write(job, output, state).
+
+constexpr int kUnroll = 4; // loads in flight
+
+template <class Op, class Source>
+__global__ void __launch_bounds__(kRowThreads) reduce_rows(ReduceJob job) {
+  using C = typename Op::Compute;
+  using State = typename Op::State;
+  constexpr int kWidth = Source::kWidth;
+  __shared__ State warps[kMaxWarps];
+  const int step = static_cast<int>(blockDim.x);
+  const int64_t output =
+      static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  const int64_t packs = job.reduced / kWidth;
+  const auto split = static_cast<int>(blockIdx.y);
+  State states[kUnroll];
+#pragma unroll
+  for (int u = 0; u < kUnroll; ++u)
+    states[u] = Op::start(job);
+  if (output < job.outputs) {
+    const int64_t base = job.kept.offset(output);
+    const int64_t end = packs * (split + 1) / job.splits;
+    int64_t p = packs * split / job.splits + threadIdx.x;
+    for (; p + (kUnroll - 1) * step < end; p += kUnroll * step) {
+      C values[kUnroll][kWidth];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u)
+        Source::load(job, base + job.gone.offset(p + u * step), values[u]);
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u)
+        Op::take(job, states[u], values[u], (p + u * step) * kWidth);
+    }
+    for (; p < end; p += step) {
+      C values[kWidth];
+      Source::load(job, base + job.gone.offset(p), values);
+      Op::take(job, states[0], values, p * kWidth);
+    }
+  }
+#pragma unroll
+  for (int u = kUnroll / 2; u > 0; u /= 2) {
+#pragma unroll
+    for (int i = 0; i < u; ++i)
+      states[i] = Op::join(states[i], states[i + u]);
+  }
+  const State all =
+      join_row(states[0], step, warps, [](const State& a, const State& b) {
+        return Op::join(a, b);
+      });
+  if (threadIdx.x == 0 && output < job.outputs)
+    put_state<Op>(job, output, split, all);
+}
+
+// Joins the states of the block's thread rows for `width` columns a thread and
+// hands the results to put(column of the block, state).
+template <class Op, int Width, class Put>
+__device__ inline void join_columns(
+    const typename Op::State (&states)[Width],
+    typename Op::State* all,
+    Put&& put) {
+  const int row = static_cast<int>(blockDim.x) * Width;
+#pragma unroll
+  for (int i = 0; i < Width; ++i)
+    all[threadIdx.y * row + threadIdx.x * Width + i] = states[i];
+  __syncthreads();
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
+  const int threads = blockDim.x * blockDim.y;
+  for (int column = thread; column < row; column += threads) {
+    typename Op::State sum = all[column];
+    for (int y = 1; y < blockDim.y; ++y)
+      sum = Op::join(sum, all[y * row + column]);
+    put(column, sum);
+  }
+}
+
+template <class Op, class Source>
+__global__ void __launch_bounds__(kColumnThreads)
+    reduce_columns(ReduceJob job) {
+  using C = typename Op::Compute;
+  using State = typename Op::State;
+  constexpr int kWidth = Source::kWidth;
+  __shared__ State all[kColumnThreads * kWidth];
+  const int64_t pack =
+      static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const auto split = static_cast<int>(blockIdx.y);
+  const int step = static_cast<int>(blockDim.y);
+  State states[kWidth];
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i)
+    states[i] = Op::start(job);
+  if (pack * kWidth < job.outputs) {
+    const int64_t base = job.kept.offset(pack);
+    const int64_t end = job.reduced * (split + 1) / job.splits;
+    int64_t g = job.reduced * split / job.splits + threadIdx.y;
+    for (; g + (kUnroll - 1) * step < end; g += kUnroll * step) {
+      C values[kUnroll][kWidth];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u)
+        Source::load(job, base + job.gone.offset(g + u * step), values[u]);
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u)
+        Op::side(job, states, values[u], g + u * step);
+    }
+    for (; g < end; g += step) {
+      C values[kWidth];
+      Source::load(job, base + job.gone.offset(g), values);
+      Op::side(job, states, values, g);
+    }
+  }
+  const int64_t first =
+      static_cast<int64_t>(blockIdx.x) * blockDim.x * kWidth;
+  join_columns<Op>(states, all, [&](int column, const State& state) {
+    if (first + column < job.outputs)
+      put_state<Op>(job, first + column, split, state);
+  });
+}
+
+// Joins the splits; threadIdx.x runs over outputs.
+template <class Op>
+__global__ void __launch_bounds__(kColumnThreads) join_splits(ReduceJob job) {
+  using State = typename Op::State;
+  __shared__ State all[kColumnThreads];
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x;
+  const int64_t output = first + threadIdx.x;
+  const State* parts = static_cast<const State*>(job.partial);
+  State states[1] = {Op::start(job)};
+  if (output < job.outputs) {
+    for (int s = threadIdx.y; s < job.splits; s += blockDim.y)
+      states[0] = Op::join(states[0], parts[s * job.outputs + output]);
+  }
+  join_columns<Op>(states, all, [&](int column, const State& state) {
+    if (first + column < job.outputs)
+      Op::write(job, first + column, state);
+  });
+}
+
+template <class Op, class Source>
+ReduceKernels reduce_kernels() {
+  return {
+      reduce_rows<Op, Source>,
+      reduce_columns<Op, Source>,
+      join_splits<Op>,
+      Source::kWidth,
+      static_cast<int32_t>(sizeof(typename Op::State))};
+}
+
+} // namespace musa_standin::engine::cuda
