@@ -11,6 +11,20 @@ import torch
 
 import torch_fl
 
+ENGINE = torch_fl.info()["engine"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "cpu_engine(reason): what only the CPU engine can be asked for"
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    mark = item.get_closest_marker("cpu_engine")
+    if mark and ENGINE != "cpu":
+        pytest.skip(f"engine {ENGINE}: {mark.args[0]}")
+
 
 def pytest_report_header() -> str:
     info = torch_fl.info()

@@ -111,18 +111,22 @@ except RuntimeError as error:
     print(error)
 """,
         MUSA_CPU_DEVICES="0",
+        MUSA_VISIBLE_DEVICES="",
     )
     assert "no " in text.lower()
     assert "device" in text
     assert len(text.strip().splitlines()) == 1
 
 
+READS_IT = pytest.mark.cpu_engine("reads no MUSA_CPU_* variable")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("MUSA_CPU_DEVICES", "many"),
-        ("MUSA_CPU_MEMORY", "8 parsecs"),
-        ("MUSA_CPU_THREADS", "-3"),
+        pytest.param("MUSA_CPU_DEVICES", "many", marks=READS_IT),
+        pytest.param("MUSA_CPU_MEMORY", "8 parsecs", marks=READS_IT),
+        pytest.param("MUSA_CPU_THREADS", "-3", marks=READS_IT),
         ("FLAGOS_STRICT", "maybe"),
         ("FLAGOS_LOG_FALLBACK", "2x"),
     ],

@@ -34,6 +34,7 @@ assert (x + 1).tolist() == [3, 3, 3]
     assert "spawn" in text
 
 
+@pytest.mark.cpu_engine("a driver that was asked for its devices is lost to a child")
 def test_counting_and_seeding_before_fork_leaves_the_child_free() -> None:
     output_of(
         """

@@ -199,7 +199,7 @@ def test_mixed_toolkits_are_refused(package, vendor):
 
 @needs_portable
 def test_another_portable_prefix_is_used_and_library_path_is_not(package):
-    own = package / "torch_fl" / "musa"
+    own = pathlib.Path(torch_fl.info()["toolkit"])
     other = package / "other"
     shutil.copytree(own / "lib", other / "lib", copy_function=shutil.copy2)
     code, said = python(
@@ -213,7 +213,7 @@ def test_another_portable_prefix_is_used_and_library_path_is_not(package):
 
 @needs_portable
 def test_toolkit_that_was_loaded_before_is_refused(package):
-    own = package / "torch_fl" / "musa"
+    own = pathlib.Path(torch_fl.info()["toolkit"])
     other = package / "other"
     shutil.copytree(own / "lib", other / "lib", copy_function=shutil.copy2)
     code, said = python(
