@@ -4,6 +4,9 @@
 
 #include "musa_runtime_api.h"
 
+#include <stddef.h>
+#include <stdint.h>
+
 #define MUSA_PORTABLE_ABI 1
 
 #ifdef __cplusplus
@@ -38,6 +41,33 @@ MUSART_PUBLIC const char* musaPortableLastMessage(void);
 /* Row `index` of the functions that are exported but not implemented; null
    past the end. */
 MUSART_PUBLIC const char* musaPortableUnimplemented(int index);
+
+/* --- for kernels that bin/mcc compiles (musa_portable_kernels.h) --- */
+
+/* A loop over [0, n): body(closure, begin, end) runs a part of it.  The name
+   lives as long as the process; the closure is trivially copyable, at most 864
+   bytes, and copied before the call returns. */
+typedef struct musaPortableLoop {
+  const char* name;
+  void (*body)(const void* closure, int64_t begin, int64_t end);
+  const void* closure;
+  size_t bytes;
+  int64_t n;
+  int64_t grain; /* elements that are not worth a second thread */
+} musaPortableLoop;
+
+/* Enqueues the loop on an engine whose kernels are functions of the host;
+   musaErrorNotSupported on others.  n <= 0 enqueues nothing. */
+MUSART_PUBLIC musaError_t
+musaPortableForEach(const musaPortableLoop* loop, musaStream_t stream);
+
+/* Where such a loop reaches the memory behind a device address. */
+MUSART_PUBLIC void* musaPortableAddress(void* pointer);
+
+/* The engine's own handle of a stream (a cudaStream_t); musaErrorNotSupported
+   where it has none. */
+MUSART_PUBLIC musaError_t
+musaPortableNativeStream(void** native, musaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine that does not run such kernels answers.
+#include "toolkit/engine/kernel.h"
+
+#include "toolkit/engine/error.h"
+
+namespace musa_standin::engine {
+
+void KernelEngine::for_each(Stream& /*stream*/, const ElementTask& /*task*/) {
+  throw Error(
+      musaErrorNotSupported,
+      "this engine's kernels are not functions of the host");
+}
+
+void* KernelEngine::native_stream(Stream& /*stream*/) {
+  throw Error(
+      musaErrorNotSupported,
+      "this engine's streams have no handle of their own");
+}
+
+} // namespace musa_standin::engine

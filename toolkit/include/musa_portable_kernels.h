@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the portable toolkit's bin/mcc puts in front of a .mu file: the device
+// dialect's words, and how a loop over elements is started on the engine that
+// the toolkit was built with (MUSA_PORTABLE_HOST or MUSA_PORTABLE_CUDA).
+#pragma once
+
+#include "musa_portable.h"
+
+#include <cstdint>
+#include <type_traits>
+
+#if defined(MUSA_PORTABLE_HOST)
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+
+// Atomics that mcc is known to have, with its types.
+inline int atomicAdd(int* at, int value) {
+  return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
+}
+inline unsigned atomicAdd(unsigned* at, unsigned value) {
+  return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
+}
+inline unsigned long long atomicAdd(
+    unsigned long long* at,
+    unsigned long long value) {
+  return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
+}
+inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned desired) {
+  __atomic_compare_exchange_n(
+      at,
+      &expected,
+      desired,
+      false,
+      __ATOMIC_RELAXED,
+      __ATOMIC_RELAXED);
+  return expected;
+}
+inline unsigned long long atomicCAS(
+    unsigned long long* at,
+    unsigned long long expected,
+    unsigned long long desired) {
+  __atomic_compare_exchange_n(
+      at,
+      &expected,
+      desired,
+      false,
+      __ATOMIC_RELAXED,
+      __ATOMIC_RELAXED);
+  return expected;
+}
+template <class T>
+inline T musa_portable_add_by_cas(T* at, T value) {
+  T old;
+  __atomic_load(at, &old, __ATOMIC_RELAXED);
+  T sum = old + value;
+  while (!__atomic_compare_exchange(
+      at,
+      &old,
+      &sum,
+      true,
+      __ATOMIC_RELAXED,
+      __ATOMIC_RELAXED)) {
+    sum = old + value;
+  }
+  return old;
+}
+inline float atomicAdd(float* at, float value) {
+  return musa_portable_add_by_cas(at, value);
+}
+inline double atomicAdd(double* at, double value) {
+  return musa_portable_add_by_cas(at, value);
+}
+
+namespace musa_portable {
+
+// A kernel's body, once for each instruction set; the functor is inlined into
+// each, since its own is a subset.
+template <class F>
+struct HostLoop {
+  static void plain(const void* closure, int64_t begin, int64_t end) {
+    const F f = *static_cast<const F*>(closure);
+    for (int64_t i = begin; i < end; ++i) {
+      f(i);
+    }
+  }
+#if defined(__x86_64__)
+  __attribute__((target("avx2,fma,bmi2"))) static void
+  avx2(const void* closure, int64_t begin, int64_t end) {
+    const F f = *static_cast<const F*>(closure);
+    for (int64_t i = begin; i < end; ++i) {
+      f(i);
+    }
+  }
+#endif
+  static auto pick() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2")) {
+      return &avx2;
+    }
+#endif
+    return &plain;
+  }
+};
+
+// f(i) for i in [0, n), in any order and at once; F is trivially copyable, of
+// at most 864 bytes.  `grain`: elements that are not worth a second thread.
+// Enqueues on the stream.
+template <class F>
+musaError_t for_each(
+    const char* name,
+    int64_t n,
+    int64_t grain,
+    const F& f,
+    musaStream_t stream) {
+  static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= 864);
+  static void (*const body)(const void*, int64_t, int64_t) =
+      HostLoop<F>::pick();
+  const musaPortableLoop loop{name, body, &f, sizeof(F), n, grain};
+  return musaPortableForEach(&loop, stream);
+}
+
+// Kernels get this in place of the address that callers see.
+template <class T>
+T* reachable(void* pointer) {
+  return static_cast<T*>(musaPortableAddress(pointer));
+}
+template <class T>
+const T* reachable(const void* pointer) {
+  return static_cast<const T*>(musaPortableAddress(const_cast<void*>(pointer)));
+}
+
+} // namespace musa_portable
+
+#elif defined(MUSA_PORTABLE_CUDA)
+
+namespace musa_portable {
+
+template <class F>
+__global__ void __launch_bounds__(256) elements(int64_t n, F f) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < n;
+       i += step) {
+    f(i);
+  }
+}
+
+// f(i) for i in [0, n), in any order and at once.  Enqueues on the stream.
+template <class F>
+musaError_t for_each(
+    const char* /*name*/,
+    int64_t n,
+    int64_t /*grain*/,
+    const F& f,
+    musaStream_t stream) {
+  static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= 4000);
+  if (n <= 0) {
+    return musaSuccess;
+  }
+  void* native = nullptr;
+  const musaError_t code = musaPortableNativeStream(&native, stream);
+  if (code != musaSuccess) {
+    return code;
+  }
+  constexpr int64_t kMostBlocks = 1 << 16;
+  const int64_t blocks = (n + 255) / 256;
+  elements<<<
+      static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks),
+      256,
+      0,
+      static_cast<cudaStream_t>(native)>>>(n, f);
+  return cudaGetLastError() == cudaSuccess ? musaSuccess
+                                           : musaErrorLaunchFailure;
+}
+
+template <class T>
+T* reachable(void* pointer) {
+  return static_cast<T*>(pointer);
+}
+template <class T>
+const T* reachable(const void* pointer) {
+  return static_cast<const T*>(pointer);
+}
+
+} // namespace musa_portable
+
+#endif
