@@ -24,6 +24,10 @@ size_t Dnn::matmul_workspace_bytes(const MatmulArgs& /*args*/) {
   return 0;
 }
 
+size_t Dnn::dot_workspace_bytes(const View& /*left*/) {
+  return 0;
+}
+
 size_t Dnn::convolution_workspace_bytes(
     Family /*family*/,
     const ConvolutionArgs& /*args*/) {
@@ -93,7 +97,8 @@ void Dnn::cum(
     CumMode /*mode*/,
     const View& /*out*/,
     const View& /*in*/,
-    int /*dim*/) {
+    int /*dim*/,
+    Workspace /*workspace*/) {
   lacks("cum");
 }
 
@@ -151,7 +156,8 @@ void Dnn::dot(
     Stream& /*stream*/,
     const View& /*out*/,
     const View& /*left*/,
-    const View& /*right*/) {
+    const View& /*right*/,
+    Workspace /*workspace*/) {
   lacks("dot");
 }
 

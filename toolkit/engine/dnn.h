@@ -43,6 +43,7 @@ class Dnn {
   virtual size_t workspace_bytes(Family family, const View& in);
   // The same for calls whose need depends on all operands.
   virtual size_t matmul_workspace_bytes(const MatmulArgs& args);
+  virtual size_t dot_workspace_bytes(const View& left);
   virtual size_t convolution_workspace_bytes(
       Family family,
       const ConvolutionArgs& args);
@@ -91,7 +92,12 @@ class Dnn {
       int count,
       const View* inputs);
   virtual void
-  cum(Stream& stream, CumMode mode, const View& out, const View& in, int dim);
+  cum(Stream& stream,
+      CumMode mode,
+      const View& out,
+      const View& in,
+      int dim,
+      Workspace workspace);
   // Dense operands; index INT32 or INT64. An index out of range is an error of
   // the stream.
   virtual void gather(
@@ -123,8 +129,12 @@ class Dnn {
       Workspace workspace);
 
   virtual void matmul(Stream& stream, const MatmulArgs& args);
-  virtual void
-  dot(Stream& stream, const View& out, const View& left, const View& right);
+  virtual void dot(
+      Stream& stream,
+      const View& out,
+      const View& left,
+      const View& right,
+      Workspace workspace);
   virtual void convolution(Stream& stream, const ConvolutionArgs& args);
   virtual void convolution_backward_data(
       Stream& stream,

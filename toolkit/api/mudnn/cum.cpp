@@ -15,7 +15,7 @@ Status Cum::Run(
     Handle& handle,
     Tensor& out,
     const Tensor& in,
-    const MemoryMaintainer& /*maintainer*/) {
+    const MemoryMaintainer& maintainer) {
   return api::run("Cum", handle, [&](engine::Stream& stream) {
     const View o = Access::view(out);
     const View x = Access::view(in);
@@ -35,7 +35,19 @@ Status Cum::Run(
           "Unsupported cum data types: in %s, out %s",
           api::type_name(x.dtype),
           api::type_name(o.dtype));
-    engine::dnn().cum(stream, static_cast<engine::CumMode>(mode_), o, x, dim);
+    const api::OptionalWorkspace workspace(
+        stream,
+        engine::dnn().workspace_bytes(engine::Family::kCum, x),
+        maintainer);
+    if (!workspace.ok())
+      return api::refuse(Status::ALLOC_FAILED, "Cum: no workspace");
+    engine::dnn().cum(
+        stream,
+        static_cast<engine::CumMode>(mode_),
+        o,
+        x,
+        dim,
+        workspace.get());
     return Status::SUCCESS;
   });
 }

@@ -13,7 +13,7 @@ Status Dot::Run(
     Tensor& out,
     const Tensor& left,
     const Tensor& right,
-    const MemoryMaintainer& /*maintainer*/) {
+    const MemoryMaintainer& maintainer) {
   return api::run("Dot", handle, [&](engine::Stream& stream) {
     const engine::View o = Access::view(out);
     const engine::View l = Access::view(left);
@@ -28,7 +28,13 @@ Status Dot::Run(
       return api::refuse_type("Dot", "an operand", r.dtype);
     if (l.rank != 1 || !api::same_dims(l, r) || o.numel != 1)
       return api::refuse_sizes("Dot", "the operands");
-    engine::dnn().dot(stream, o, l, r);
+    const api::OptionalWorkspace workspace(
+        stream,
+        engine::dnn().dot_workspace_bytes(l),
+        maintainer);
+    if (!workspace.ok())
+      return api::refuse(Status::ALLOC_FAILED, "Dot: no workspace");
+    engine::dnn().dot(stream, o, l, r, workspace.get());
     return Status::SUCCESS;
   });
 }

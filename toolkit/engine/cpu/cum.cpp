@@ -79,7 +79,8 @@ void CpuDnn::cum(
     CumMode mode,
     const View& out,
     const View& in,
-    int dim) {
+    int dim,
+    Workspace /*workspace*/) {
   submit(
       stream,
       "Cum",

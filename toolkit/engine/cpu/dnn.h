@@ -49,7 +49,8 @@ class CpuDnn final : public Dnn {
       CumMode mode,
       const View& out,
       const View& in,
-      int dim) override;
+      int dim,
+      Workspace workspace) override;
   void gather(
       Stream& stream,
       GatherMode mode,
@@ -81,8 +82,12 @@ class CpuDnn final : public Dnn {
 
   size_t matmul_workspace_bytes(const MatmulArgs& args) override;
   void matmul(Stream& stream, const MatmulArgs& args) override;
-  void dot(Stream& stream, const View& out, const View& left, const View& right)
-      override;
+  void dot(
+      Stream& stream,
+      const View& out,
+      const View& left,
+      const View& right,
+      Workspace workspace) override;
   size_t convolution_workspace_bytes(Family family, const ConvolutionArgs& args)
       override;
   void convolution(Stream& stream, const ConvolutionArgs& args) override;

@@ -12,7 +12,8 @@ void CpuDnn::dot(
     Stream& stream,
     const View& out,
     const View& left,
-    const View& right) {
+    const View& right,
+    Workspace /*workspace*/) {
   auto* kernel = MUSA_ISA_PICK(kGemmKernels).dot;
   const Dtype dtype = left.dtype;
   const int64_t n = left.numel;
