@@ -9,34 +9,42 @@
 namespace musa_standin::kernels {
 namespace {
 
-struct PoolAxis {
-  int64_t in;
-  int64_t out;
-  int64_t kernel;
-  int64_t pad;
-  int64_t stride;
-  int64_t dilation;
+// Index is signed; the numbers in it stay below in * (out + 1).
+template <class Index>
+struct PoolAxisOf {
+  Index in;
+  Index out;
+  Index kernel;
+  Index pad;
+  Index stride;
+  Index dilation;
   bool adaptive; // windows from the extents alone
 };
+using PoolAxis = PoolAxisOf<int64_t>;
 
 // Positions begin, begin + step, … below end; `padded` counts the window's
 // positions inside the padded input.
-struct PoolWindow {
-  int64_t begin;
-  int64_t end;
-  int64_t padded;
+template <class Index>
+struct PoolWindowOf {
+  Index begin;
+  Index end;
+  Index padded;
 };
+using PoolWindow = PoolWindowOf<int64_t>;
 
-MUSA_KERNEL_FN PoolWindow pool_window(const PoolAxis& a, int64_t at) {
+template <class Index>
+MUSA_KERNEL_FN PoolWindowOf<Index> pool_window(
+    const PoolAxisOf<Index>& a,
+    Index at) {
   if (a.adaptive) {
-    const int64_t begin = at * a.in / a.out;
-    const int64_t end = ((at + 1) * a.in + a.out - 1) / a.out;
+    const Index begin = at * a.in / a.out;
+    const Index end = ((at + 1) * a.in + a.out - 1) / a.out;
     return {begin, end, end - begin};
   }
-  int64_t begin = at * a.stride - a.pad;
-  int64_t end = begin + (a.kernel - 1) * a.dilation + 1;
+  Index begin = at * a.stride - a.pad;
+  Index end = begin + (a.kernel - 1) * a.dilation + 1;
   // Average pooling has no dilation: positions are the difference.
-  const int64_t padded = (end < a.in + a.pad ? end : a.in + a.pad) - begin;
+  const Index padded = (end < a.in + a.pad ? end : a.in + a.pad) - begin;
   if (begin < 0)
     begin += (-begin + a.dilation - 1) / a.dilation * a.dilation;
   end = end < a.in ? end : a.in;
@@ -44,13 +52,34 @@ MUSA_KERNEL_FN PoolWindow pool_window(const PoolAxis& a, int64_t at) {
 }
 
 // Outputs [first, last) have windows that lie inside the input.
+template <class Index>
 MUSA_KERNEL_FN void
-pool_interior(const PoolAxis& a, int64_t& first, int64_t& last) {
-  const int64_t reach = (a.kernel - 1) * a.dilation + 1;
+pool_interior(const PoolAxisOf<Index>& a, Index& first, Index& last) {
+  const Index reach = (a.kernel - 1) * a.dilation + 1;
   first = (a.pad + a.stride - 1) / a.stride;
   last = a.in + a.pad >= reach ? (a.in + a.pad - reach) / a.stride + 1 : 0;
   last = last < a.out ? last : a.out;
   first = first < last ? first : last;
+}
+
+// The windows of outputs [first, last), and no others, may hold a position of
+// [begin, end); with a dilation some of them may step over it.
+template <class Index>
+MUSA_KERNEL_FN void pool_covering(
+    const PoolAxisOf<Index>& a,
+    Index begin,
+    Index end,
+    Index& first,
+    Index& last) {
+  if (a.adaptive) {
+    first = begin * a.out / a.in;
+    last = (end * a.out + a.in - 1) / a.in;
+    return;
+  }
+  const Index missed = begin + a.pad - (a.kernel - 1) * a.dilation;
+  first = missed > 0 ? (missed + a.stride - 1) / a.stride : 0;
+  last = (end - 1 + a.pad) / a.stride + 1;
+  last = last < a.out ? last : a.out;
 }
 
 } // namespace

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA engine's operator families: the one object, and planned failure.
+// The CUDA engine's operator families: the one object, who wants workspace,
+// and planned failure.
 #include "toolkit/engine/cuda/dnn.h"
 
 #include "toolkit/engine/cuda/device_error.h"
+#include "toolkit/engine/cuda/select.h"
+#include "toolkit/engine/cuda/sort_job.h"
 
 namespace musa_standin::engine {
 
@@ -12,6 +15,20 @@ Dnn& dnn() {
 }
 
 namespace cuda {
+
+size_t CudaDnn::workspace_bytes(Family family, const View& in) {
+  switch (family) {
+  case Family::kSort:
+    return sort_workspace_bytes(in);
+  case Family::kTopk:
+    return topk_workspace_bytes(in);
+  case Family::kNonzero:
+  case Family::kMaskedSelect:
+    return select_workspace_bytes(in);
+  default:
+    return 0;
+  }
+}
 
 void CudaDnn::fail(Stream& stream, musaError_t code, const char* name) {
   enqueue_failure(stream, code, name);

@@ -11,7 +11,41 @@ class CudaDnn final : public Dnn {
   // Not this namespace's class of the same name.
   using Stream = engine::Stream;
 
+  size_t workspace_bytes(Family family, const View& in) override;
   void fail(Stream& stream, musaError_t code, const char* name) override;
+
+  void gather(
+      Stream& stream,
+      GatherMode mode,
+      const View& out,
+      const View& index,
+      const View& in,
+      int axis,
+      int batch_dims) override;
+  void scatter(
+      Stream& stream,
+      ScatterMode mode,
+      const View& self,
+      const View& index,
+      const View& update,
+      int dim) override;
+
+  void sort(Stream& stream, const SortArgs& args) override;
+  void topk(Stream& stream, const TopkArgs& args) override;
+  int64_t nonzero(
+      Stream& stream,
+      const View& out,
+      const View& in,
+      Workspace workspace) override;
+  int64_t masked_select(
+      Stream& stream,
+      const View& out,
+      const View& in,
+      const View& mask,
+      Workspace workspace) override;
+
+  void pooling(Stream& stream, const PoolingArgs& args) override;
+  void pooling_backward(Stream& stream, const PoolingArgs& args) override;
 };
 
 } // namespace musa_standin::engine::cuda

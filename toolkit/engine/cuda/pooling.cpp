@@ -11,8 +11,6 @@
 namespace musa_standin::engine::cuda {
 namespace {
 
-using engine::Stream;
-
 constexpr int64_t kLimit = int64_t{1} << 31;
 
 bool channels_last(Layout layout) {
@@ -72,6 +70,15 @@ void join_axes(PoolJob& job) {
   job.axis[0] = job.axis[1] = PoolExtent{};
 }
 
+// Kernels count a window's positions in 31 bits, padding included.
+void check_padding(const PoolJob& job) {
+  double positions = 1;
+  for (const PoolExtent& e : job.axis)
+    positions *= e.in + 2.0 * e.pad;
+  if (job.count_padding && positions >= static_cast<double>(kLimit))
+    throw Error(musaErrorNotSupported, "pooling pads to 2^31 positions");
+}
+
 PoolJob make_job(const PoolingArgs& args) {
   const View& in = args.in;
   const View& out = args.out;
@@ -102,6 +109,7 @@ PoolJob make_job(const PoolingArgs& args) {
       ? static_cast<int64_t*>(args.indices.address)
       : nullptr;
   join_axes(job);
+  check_padding(job);
   return job;
 }
 

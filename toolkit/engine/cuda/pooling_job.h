@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling as its kernels see it: planes of three axes, small enough for 32 bits.
+// Pooling as its kernels see it: planes of three axes, small enough for 32
+// bits.
 #pragma once
 
 #include "toolkit/engine/dnn_types.h"

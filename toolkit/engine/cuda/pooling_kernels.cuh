@@ -85,11 +85,8 @@ __device__ inline int32_t length(const Window& w) {
 }
 
 // 0 for a window that holds padding alone.
-__device__ inline int32_t divisor_of(
-    const Shape& s,
-    const Window& d,
-    const Window& h,
-    const Window& w) {
+__device__ inline int32_t
+divisor_of(const Shape& s, const Window& d, const Window& h, const Window& w) {
   if (s.divisor != 0)
     return s.divisor;
   return s.count_padding ? d.padded * h.padded * w.padded
