@@ -91,8 +91,8 @@ class Dnn {
       int axis,
       int count,
       const View* inputs);
-  virtual void
-  cum(Stream& stream,
+  virtual void cum(
+      Stream& stream,
       CumMode mode,
       const View& out,
       const View& in,

@@ -2,14 +2,15 @@
 # Targets musa_cublaslt and musa_cudnn: cuBLASLt and cuDNN 9, linked by SONAME, so that
 # a process in which a CUDA torch has loaded them already goes on with those.
 #   MUSA_CUBLAS_ROOT, MUSA_CUDNN_ROOT  folders to look in first: a prefix with include/
-#                     and lib/, or a site-packages folder that holds nvidia/
+#                     and lib/, or a site-packages folder that holds nvidia/; default:
+#                     the environment's FLAGOS_CUDA_LIBRARIES
 #   MUSA_CUDA_PYTHON  the Python whose wheels are looked through last (default: the one
 #                     that the build uses)
 # musa_link_cuda_libraries(target): link both, DT_RPATH to where they were found.
 include_guard(GLOBAL)
 find_package(CUDAToolkit REQUIRED)
-set(MUSA_CUBLAS_ROOT "" CACHE PATH "folder with cublasLt.h and libcublasLt")
-set(MUSA_CUDNN_ROOT "" CACHE PATH "folder with cudnn.h and libcudnn.so.9")
+set(MUSA_CUBLAS_ROOT "$ENV{FLAGOS_CUDA_LIBRARIES}" CACHE PATH "folder with cublasLt.h and libcublasLt")
+set(MUSA_CUDNN_ROOT "$ENV{FLAGOS_CUDA_LIBRARIES}" CACHE PATH "folder with cudnn.h and libcudnn.so.9")
 find_package(Python REQUIRED COMPONENTS Interpreter)
 set(MUSA_CUDA_PYTHON "${Python_EXECUTABLE}" CACHE FILEPATH
     "Python whose nvidia-* wheels serve where the CUDA toolkit has no cuBLAS or cuDNN")
@@ -31,10 +32,11 @@ endfunction()
 
 # Target `name` from the first folder that has both the header and the library.
 function(_musa_cuda_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;HEADER;SONAME;ROOT;WHEEL;HOW" "FOLDERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;HEADER;SONAME;ROOT;WHEEL" "FOLDERS")
   set(prefixes)
-  if(arg_ROOT)
-    _musa_cuda_prefixes(prefixes "${arg_ROOT}" ${arg_FOLDERS})
+  set(root "${${arg_ROOT}}")
+  if(root)
+    _musa_cuda_prefixes(prefixes "${root}" ${arg_FOLDERS})
   else()
     list(APPEND prefixes "${CUDAToolkit_LIBRARY_ROOT}" "${CUDAToolkit_TARGET_DIR}" /usr)
     foreach(site ${_sites})
@@ -43,12 +45,10 @@ function(_musa_cuda_library name)
     endforeach()
   endif()
   set(libs lib64 lib targets/x86_64-linux/lib lib/${CMAKE_LIBRARY_ARCHITECTURE})
+  list(REMOVE_ITEM prefixes "")
   foreach(prefix ${prefixes})
-    if(prefix STREQUAL "")
-      continue()
-    endif()
-    unset(include CACHE)
-    unset(library CACHE)
+    unset(include)
+    unset(library)
     find_path(include ${arg_HEADER} NO_CACHE NO_DEFAULT_PATH PATHS "${prefix}"
               PATH_SUFFIXES include include/${CMAKE_LIBRARY_ARCHITECTURE}
                             targets/x86_64-linux/include)
@@ -57,16 +57,14 @@ function(_musa_cuda_library name)
     if(include AND library)
       break()
     endif()
-    unset(include)
-    unset(library)
   endforeach()
   if(NOT include OR NOT library)
     set(where "the CUDA toolkit and the wheels of ${MUSA_CUDA_PYTHON}")
-    if(arg_ROOT)
-      set(where "${arg_ROOT}")
+    if(root)
+      set(where "${root}")
     endif()
     musa_error("${arg_TITLE} (${arg_HEADER} and ${arg_SONAME}) is not in ${where}: \
-`pip install --no-deps ${arg_WHEEL}`, or set ${arg_HOW}.")
+`pip install --no-deps ${arg_WHEEL}`, or set ${arg_ROOT}.")
   endif()
   message(STATUS "${arg_TITLE}: ${library}")
   add_library(${name} SHARED IMPORTED GLOBAL)
@@ -82,11 +80,11 @@ if(_cuda LESS 13)
 endif()
 _musa_cuda_library(musa_cublaslt
   TITLE cuBLASLt HEADER cublasLt.h SONAME libcublasLt.so.${_cuda}
-  ROOT "${MUSA_CUBLAS_ROOT}" HOW MUSA_CUBLAS_ROOT
+  ROOT MUSA_CUBLAS_ROOT
   WHEEL ${_cublas_wheel} FOLDERS cu${_cuda} cublas)
 _musa_cuda_library(musa_cudnn
   TITLE "cuDNN 9" HEADER cudnn.h SONAME libcudnn.so.9
-  ROOT "${MUSA_CUDNN_ROOT}" HOW MUSA_CUDNN_ROOT
+  ROOT MUSA_CUDNN_ROOT
   WHEEL nvidia-cudnn-cu${_cuda} FOLDERS cudnn)
 
 function(musa_link_cuda_libraries target)

@@ -14,7 +14,7 @@ using kernels::Half;
 using kernels::Wide;
 
 constexpr int kThreads = 256;
-constexpr int kBlocks = 512;        // at most: what one block sums up at the end
+constexpr int kBlocks = 512; // at most: what one block sums up at the end
 constexpr int64_t kAlone = 1 << 15; // elements that one block multiplies
 
 // Integers wrap; floating sums of a thread are added up in double.

@@ -16,9 +16,9 @@ using kernels::Wide;
 
 // --- integers ---------------------------------------------------------------
 
-constexpr int kTile = 64;     // rows and columns of a block's part of d
-constexpr int kDepth = 16;    // of the sums' length at a time
-constexpr int kSide = 16;     // threads each way, of kEach x kEach results
+constexpr int kTile = 64;  // rows and columns of a block's part of d
+constexpr int kDepth = 16; // of the sums' length at a time
+constexpr int kSide = 16;  // threads each way, of kEach x kEach results
 constexpr int kEach = kTile / kSide;
 constexpr int kThreads = kSide * kSide;
 constexpr int64_t kMostBlocks = 1 << 20;
@@ -45,9 +45,12 @@ __device__ void load_tile(
   }
 }
 
-__device__ void
-store_tile(const IntegerGemm& g, int64_t batch, int64_t row, int64_t column,
-           const uint64_t (&sum)[kEach][kEach]) {
+__device__ void store_tile(
+    const IntegerGemm& g,
+    int64_t batch,
+    int64_t row,
+    int64_t column,
+    const uint64_t (&sum)[kEach][kEach]) {
   for (int i = 0; i < kEach; ++i) {
     for (int j = 0; j < kEach; ++j) {
       const int64_t r = row + i * kSide;
@@ -141,7 +144,7 @@ void launch_addends(engine::Stream& stream, const GemmAddends& g) {
 
 } // namespace
 
-void integer_gemm(Stream& stream, const IntegerGemm& g) {
+void integer_gemm(engine::Stream& stream, const IntegerGemm& g) {
   const int64_t tiles =
       g.batch * ((g.m + kTile - 1) / kTile) * ((g.n + kTile - 1) / kTile);
   launch(
@@ -153,7 +156,7 @@ void integer_gemm(Stream& stream, const IntegerGemm& g) {
       g);
 }
 
-void add_to_gemm(Stream& stream, const GemmAddends& g) {
+void add_to_gemm(engine::Stream& stream, const GemmAddends& g) {
   switch (g.dtype) {
   case Dtype::kHalf:
     return launch_addends<Half>(stream, g);

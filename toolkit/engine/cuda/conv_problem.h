@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution pass in cuDNN's graph API: what it depends on, and the ways
+// that cuDNN has for it, the ones that it holds for fast first.
+#pragma once
+
+#include <cudnn.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace musa_standin::engine::cuda {
+
+enum class ConvPass : int32_t { kForward, kBackwardData, kBackwardFilter };
+
+constexpr int kMaxSpatial = 3;
+
+// Compared byte by byte, so without padding. Of spatial dimensions that are
+// not there all sizes are 0.
+struct ConvKey {
+  ConvPass pass;
+  int32_t dtype; // of engine::Dtype
+  int32_t tf32;
+  int32_t spatial;
+  int32_t groups;
+  int32_t images_last; // channels after the spatial dimensions
+  int32_t filter_last;
+  int32_t align_in; // bytes of the address's alignment, at most 16
+  int32_t align_filter;
+  int32_t align_out;
+  int32_t pad[kMaxSpatial];
+  int32_t stride[kMaxSpatial];
+  int32_t dilation[kMaxSpatial];
+  int32_t unused; // 0
+  int64_t n;
+  int64_t ic;
+  int64_t oc;
+  int64_t in[kMaxSpatial];
+  int64_t out[kMaxSpatial];
+  int64_t kernel[kMaxSpatial];
+};
+
+// Owner of a backend descriptor.
+class CudnnDescriptor {
+ public:
+  CudnnDescriptor() = default;
+  explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
+  CudnnDescriptor(CudnnDescriptor&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)) {}
+  CudnnDescriptor& operator=(CudnnDescriptor&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~CudnnDescriptor();
+
+  [[nodiscard]] cudnnBackendDescriptor_t get() const { return handle_; }
+  // Throws what cuDNN refuses.
+  void set(
+      cudnnBackendAttributeName_t name,
+      cudnnBackendAttributeType_t type,
+      int64_t count,
+      const void* values);
+  void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
+  void set(cudnnBackendAttributeName_t name, int64_t value);
+  void finalize();
+
+ private:
+  cudnnBackendDescriptor_t handle_ = nullptr;
+};
+
+struct ConvPlan {
+  CudnnDescriptor plan;
+  size_t workspace_bytes = 0;
+};
+
+struct ConvPointers {
+  void* in;
+  void* filter;
+  void* out;
+};
+
+// For the thread that has the handle.
+class ConvProblem {
+ public:
+  ConvProblem(cudnnHandle_t handle, const ConvKey& key);
+
+  // The rank-th of the ways that work, from 0; null if there are fewer. Plans
+  // are made when they are asked for.
+  ConvPlan* plan(int rank);
+
+ private:
+  CudnnDescriptor graph_;
+  std::vector<CudnnDescriptor> candidates_; // engine configurations
+  size_t tried_ = 0;
+  std::vector<ConvPlan> plans_;
+  std::vector<ConvPlan> big_; // that want more workspace than is reasonable
+  cudnnHandle_t handle_;
+};
+
+// Enqueues on the handle's stream.
+void run_plan(
+    cudnnHandle_t handle,
+    const ConvPlan& plan,
+    const ConvPointers& pointers,
+    void* workspace);
+
+} // namespace musa_standin::engine::cuda

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread's cuDNN: handle and the convolutions that it has planned.
+#pragma once
+
+#include "toolkit/engine/cuda/content_cache.h"
+#include "toolkit/engine/cuda/conv_problem.h"
+
+#include <cudnn.h>
+
+namespace musa_standin::engine::cuda {
+
+class DnnContext {
+ public:
+  explicit DnnContext(int device);
+  DnnContext(const DnnContext&) = delete;
+  DnnContext& operator=(const DnnContext&) = delete;
+
+  [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] cudnnHandle_t handle() const { return handle_; }
+  // The handle, enqueueing on the stream from now on.
+  cudnnHandle_t on(cudaStream_t stream);
+
+  ConvProblem& convolution(const ConvKey& key);
+
+ private:
+  int device_;
+  cudnnHandle_t handle_ = nullptr;
+  cudaStream_t stream_ = nullptr; // a new handle's
+  ContentCache<ConvKey, std::unique_ptr<ConvProblem>> convolutions_;
+};
+
+// The calling thread's for the device, which is made the thread's. A thread
+// that ends leaves its own to the next one; none is ever destroyed, since CUDA
+// may be down by then.
+DnnContext& dnn_context(int device);
+
+} // namespace musa_standin::engine::cuda
