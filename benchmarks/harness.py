@@ -31,22 +31,35 @@ TRIES = 3
 
 @dataclasses.dataclass
 class Row:
-    """One comparison. ``ratio`` = ours / theirs: less than 1 is faster than torch."""
+    """One comparison, or why there is none.
+
+    ``ratio`` is ours / theirs where ``better`` is ``lower``, and theirs / ours, a
+    speed, where it is ``higher``.
+    """
 
     name: str
-    ours_us: float
-    theirs_us: float
-    ratio: float
-    again: float  # theirs / theirs
-    spread: float  # p90 - p10 of ours over its median
+    ours_us: float | None = None
+    theirs_us: float | None = None
+    ratio: float | None = None
+    again: float | None = None  # theirs / theirs
+    spread: float | None = None  # p90 - p10 of ours over its median
     aim: float | None = None
+    better: str = "lower"
+    reason: str = ""  # why it was not measured
 
     @property
     def met(self) -> bool | None:
-        if self.aim is None:
+        if self.aim is None or self.ratio is None:
             return None
-        tolerance = max(0.02, abs(self.again - 1)) if self.aim == 1.0 else 0.0
+        tolerance = 0.0
+        if self.aim == 1.0 and self.again is not None:
+            tolerance = max(0.02, abs(self.again - 1))
+        if self.better == "higher":
+            return self.ratio >= self.aim - tolerance
         return self.ratio <= self.aim + tolerance
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "met": self.met}
 
 
 def timed(work: Callable[[], object], calls: int, after: Callable[[], object]) -> float:
@@ -67,6 +80,7 @@ def compare(
     calls: int = 400,
     rounds: int = 21,
     aim: float | None = None,
+    better: str = "lower",
     wait: Callable[[], object] = torch.accelerator.synchronize,
 ) -> Row:
     """Medians of interleaved rounds of ``calls`` calls each."""
@@ -87,15 +101,20 @@ def compare(
             name=name,
             ours_us=middle,
             theirs_us=both,
-            ratio=middle / both,
+            ratio=both / middle if better == "higher" else middle / both,
             again=statistics.median(second) / statistics.median(first),
             spread=(ordered[-1 - tenth] - ordered[tenth]) / middle,
             aim=aim,
+            better=better,
         )
         if abs(row.again - 1) <= 0.1:
             break
     assert row is not None
     return row
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds")
 
 
 def machine() -> dict[str, Any]:
@@ -110,29 +129,51 @@ def machine() -> dict[str, Any]:
         "load_average": os.getloadavg()[0],
         "torch": torch.__version__,
         "torch_fl": {k: str(v) for k, v in torch_fl.info().items()},
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
+        "date": now(),
     }
+
+
+def heading(question: str, theirs: str = "torch us") -> None:
+    print(f"\n{question}")
+    print(
+        f"{'':44}{theirs:>12}{'ours us':>12}{'ratio':>8}{'A/A':>7}{'aim':>7}",
+        flush=True,
+    )
+
+
+def line(row: Row) -> None:
+    """One line of the table."""
+    if row.ratio is None:
+        print(f"{row.name:44}  not measured: {row.reason}", flush=True)
+        return
+    aim = "" if row.aim is None else f"{row.aim:.2f}"
+    again = "" if row.again is None else f"{row.again:.2f}"
+    mark = {None: "", True: "", False: "  missed"}[row.met]
+    print(
+        f"{row.name:44}{row.theirs_us:12.2f}{row.ours_us:12.2f}{row.ratio:8.2f}"
+        f"{again:>7}{aim:>7}{mark}",
+        flush=True,
+    )
+
+
+def write(report: str, data: dict[str, Any]) -> pathlib.Path:
+    """build/reports/<report>.json."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    path = REPORTS / f"{report}.json"
+    path.write_text(json.dumps(data, indent=2) + "\n")
+    return path
 
 
 def show(question: str, rows: list[Row], report: str, **more: Any) -> None:
     """Prints the table and writes build/reports/<report>.json."""
-    print(f"\n{question}")
-    print(f"{'':36}{'torch us':>10}{'ours us':>10}{'ratio':>8}{'A/A':>7}{'aim':>7}")
+    heading(question)
     for row in rows:
-        aim = "" if row.aim is None else f"{row.aim:.2f}"
-        mark = {None: "", True: "", False: "  missed"}[row.met]
-        print(
-            f"{row.name:36}{row.theirs_us:10.2f}{row.ours_us:10.2f}{row.ratio:8.2f}"
-            f"{row.again:7.2f}{aim:>7}{mark}"
-        )
+        line(row)
     print(f"load average {os.getloadavg()[0]:.1f}")
-    REPORTS.mkdir(parents=True, exist_ok=True)
     data = {
         **machine(),
         "question": question,
         **more,
-        "rows": [{**dataclasses.asdict(row), "met": row.met} for row in rows],
+        "rows": [row.as_dict() for row in rows],
     }
-    path = REPORTS / f"{report}.json"
-    path.write_text(json.dumps(data, indent=2) + "\n")
-    print(f"written: {path}", file=sys.stderr)
+    print(f"written: {write(report, data)}", file=sys.stderr)

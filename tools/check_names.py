@@ -23,7 +23,8 @@ README_LINES = 25
 ROOMS = ("csrc", "toolkit", "torch_fl", "tests", "benchmarks", "cmake", "tools")
 # Names that the vendor, CMake or Python dictate.
 FOREIGN = re.compile(
-    r"(CMakeLists|Find\w+|Flagos\w+|Musa\w+|Warnings|Sanitizers|README|__init__|__main__)"
+    r"(CMakeLists|Find\w+|Flagos\w+|Musa\w+|Warnings|Sanitizers|Language|Libraries"
+    r"|README|__init__|__main__)"
 )
 VAGUE = re.compile(r"(utils?|misc|helpers?|new|old)\d*")
 

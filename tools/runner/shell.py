@@ -25,6 +25,10 @@ class Stop(Exception):
     """Ends the program with one sentence."""
 
 
+class Missing(Stop):
+    """The sentence that CMake left: something that the build needs is not there."""
+
+
 def say(text: str) -> None:
     """A line for the reader, before whatever a program prints next."""
     print(f"==> {text}", flush=True)
@@ -79,7 +83,9 @@ class _Progress:
             print("\r\x1b[K", end="", flush=True)
 
 
-def _explain(lines: list[str], name: str, log: pathlib.Path) -> Stop:
+def _explain(lines: list[str], name: str, log: pathlib.Path, note: str) -> Stop:
+    if note:
+        return Missing(note)
     sentences = [found[1] for line in lines if (found := _SENTENCE.match(line))]
     if sentences:
         return Stop(sentences[-1])
@@ -97,6 +103,8 @@ def logged(
     """Run a program into build/logs/NAME.log with progress; a failure raises Stop."""
     log = BUILD / "logs" / f"{name.replace(' ', '-')}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
+    note = log.with_suffix(".note")  # cmake/FlagosError.cmake writes it
+    note.unlink(missing_ok=True)
     start = time.monotonic()
     say(f"{name} ...")
     progress = _Progress()
@@ -105,7 +113,7 @@ def logged(
         log.open("w") as file,
         subprocess.Popen(
             [str(word) for word in command],
-            env=environment(**(env or {})),
+            env=environment(FLAGOS_ERROR_FILE=str(note), **(env or {})),
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -120,5 +128,35 @@ def logged(
             progress.show(line)
     progress.end()
     if child.returncode:
-        raise _explain(lines, name, log)
+        said = note.read_text().strip() if note.exists() else ""
+        raise _explain(lines, name, log, said)
     print(f"    {name}: {time.monotonic() - start:.1f} s", flush=True)
+
+
+def teed(
+    name: str,
+    command: Sequence[object],
+    env: Mapping[str, str] | None = None,
+    cwd: pathlib.Path = ROOT,
+) -> int:
+    """Run a program in the reader's terminal and into build/logs/NAME.log."""
+    log = BUILD / "logs" / f"{name.replace(' ', '-')}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        log.open("w") as file,
+        subprocess.Popen(
+            [str(word) for word in command],
+            env=environment(**(env or {})),
+            cwd=cwd,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as child,
+    ):
+        assert child.stdout is not None
+        for line in child.stdout:
+            file.write(line)
+            file.flush()
+            print(line, end="", flush=True)
+    return child.returncode

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from runner.build import Tree
     from runner.python import Python
 
-_GOOGLETEST = os.environ.get("FLAGOS_GOOGLETEST", "/usr/src/googletest")
-_SOURCES = pathlib.Path(_GOOGLETEST, "googletest", "src", "gtest-all.cc")
+GOOGLETEST = os.environ.get("FLAGOS_GOOGLETEST", "/usr/src/googletest")
+_SOURCES = pathlib.Path(GOOGLETEST, "googletest", "src", "gtest-all.cc")
 # Modes of toolkit/conformance/run.sh with CMake's words for each.
 MODES = {
     "asan": ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DFLAGOS_SANITIZE=address"],
@@ -29,6 +29,11 @@ MODES = {
 }
 # pytest: no test was collected.
 _EMPTY = 5
+
+
+def has_googletest() -> bool:
+    """Whether GoogleTest's sources are there."""
+    return _SOURCES.exists()
 
 
 def check_googletest() -> None:
@@ -49,7 +54,7 @@ def check_googletest() -> None:
         )
 
 
-def _junit(path: pathlib.Path) -> dict[str, Any]:
+def junit(path: pathlib.Path) -> dict[str, Any]:
     """Counts of a JUnit file, with the names of what failed."""
     if not path.exists():
         return {"tests": 0, "failed": []}
@@ -71,7 +76,7 @@ def _ctest(python: Python, tree: pathlib.Path, name: str | None) -> tuple[bool, 
     if name:
         words += ["--tests-regex", name]
     failed = call([python.tool("ctest"), *words], env=tool_path(python)) != 0
-    return failed, _junit(result)
+    return failed, junit(result)
 
 
 def _pytest(python: Python, name: str | None) -> tuple[bool, Any]:
@@ -81,7 +86,7 @@ def _pytest(python: Python, name: str | None) -> tuple[bool, Any]:
     if name:
         words += ["-k", name]
     code = call([python.path, *words], env={"FLAGOS_STRICT": "1"})
-    return code not in (0, _EMPTY), _junit(result)
+    return code not in (0, _EMPTY), junit(result)
 
 
 def _check_symbols(tree: Tree) -> None:
@@ -170,7 +175,7 @@ def run_sanitized(python: Python, mode: str) -> None:
     path = tool_path(python)
     words = ["-S", ROOT / "toolkit", "-B", tree, "-G", "Ninja", *MODES[mode]]
     words += [f"-DPython_EXECUTABLE={python.path}", "-DMUSA_CONFORMANCE=ON"]
-    words += ["-DMUSA_BENCHMARKS=OFF", f"-DCONFORMANCE_GTEST_SOURCE={_GOOGLETEST}"]
+    words += ["-DMUSA_BENCHMARKS=OFF", f"-DCONFORMANCE_GTEST_SOURCE={GOOGLETEST}"]
     cmake = python.tool("cmake")
     logged(f"configuring {mode}", [cmake, *words], env=path)
     logged(f"building {mode}", [cmake, "--build", tree], env=path)

@@ -400,6 +400,7 @@ SCENARIO(count_devices) {
 }
 
 BEHAVES(environment, devices_are_as_many_as_asked) {
+  ON_CPU_ENGINE_ONLY();
   const ChildResult child =
       run_child("count_devices", "", {{"MUSA_CPU_DEVICES", "3"}});
   EXPECT_EQ(0U, child.output.find("0 3 0\n")) << child.output << child.errors;
@@ -407,13 +408,14 @@ BEHAVES(environment, devices_are_as_many_as_asked) {
 
 BEHAVES(environment, no_device_is_an_error_of_its_own) {
   const ChildResult child =
-      run_child("count_devices", "", {{"MUSA_CPU_DEVICES", "0"}});
+      run_child("count_devices", "", {{"MUSA_VISIBLE_DEVICES", ""}});
   // NoDevice with a count of 0 for the count, NoDevice for the use.
   EXPECT_EQ(0U, child.output.find("100 0 100\n"))
       << child.output << child.errors;
 }
 
 BEHAVES(environment, malformed_values_are_named) {
+  ON_CPU_ENGINE_ONLY();
   const Environment cases[] = {
       {{"MUSA_CPU_DEVICES", "many"}},
       {{"MUSA_CPU_DEVICES", "-1"}},
@@ -449,6 +451,7 @@ SCENARIO(memory_total) {
 }
 
 BEHAVES(environment, memory_is_as_large_as_asked) {
+  ON_CPU_ENGINE_ONLY();
   const ChildResult child =
       run_child("memory_total", "", {{"MUSA_CPU_MEMORY", "64MiB"}});
   expect_good(child);
@@ -465,6 +468,7 @@ SCENARIO(little_address_space) {
 }
 
 BEHAVES(environment, refused_reservation_names_its_size) {
+  ON_CPU_ENGINE_ONLY();
 #if CONFORMANCE_TSAN || CONFORMANCE_ASAN
   GTEST_SKIP() << "the sanitizers reserve more address space than that";
 #endif

@@ -330,7 +330,9 @@ BEHAVES(stream, full_queue_holds_the_submitter_and_loses_nothing) {
   EXPECT_EQ(kTasks, ran);
   opener.join();
 #if CONFORMANCE_PORTABLE
-  EXPECT_GT(musaPortableCounter("full_queue"), full_before);
+  if (engine_name() == "cpu") { // others leave the queue to their driver
+    EXPECT_GT(musaPortableCounter("full_queue"), full_before);
+  }
 #endif
 }
 

@@ -38,6 +38,12 @@ std::string code_name(musaError_t code);
 // "vendor", "cpu" or "cuda".
 std::string engine_name();
 
+// Skips a test of what only the portable toolkit's CPU engine lets one choose.
+#define ON_CPU_ENGINE_ONLY()                                         \
+  if (conformance::engine_name() != "cpu") {                         \
+    GTEST_SKIP() << "asks what only the CPU engine has: MUSA_CPU_*"; \
+  }
+
 int device_count();
 
 // Memory of the current device.
