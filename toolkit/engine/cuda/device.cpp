@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: start and errors.
+// Devices: start, errors, settings, reset.
 #include "toolkit/engine/cuda/device.h"
 
+#include "toolkit/engine/cuda/error_map.h"
+#include "toolkit/engine/cuda/event.h"
+#include "toolkit/engine/cuda/flag_map.h"
+#include "toolkit/engine/cuda/host_function.h"
+#include "toolkit/engine/cuda/mem_pool.h"
+#include "toolkit/engine/cuda/memory.h"
+#include "toolkit/engine/cuda/properties.h"
 #include "toolkit/engine/cuda/start.h"
-#include "toolkit/engine/fault.h"
 
 #include <unistd.h>
 
@@ -39,6 +45,20 @@ Stream& default_stream(int device, cudaStream_t native) {
   Stream& stream = stream_table().take();
   stream.open(device, musaStreamDefault, 0, native);
   return stream;
+}
+
+// Some device has a sticky error, or none has.
+void update_sticky_gate() {
+  bool any = false;
+  for (auto& slot : g_devices) {
+    const Device* at = slot.load(std::memory_order_acquire);
+    any = any || (at != nullptr && at->sticky() != musaSuccess);
+  }
+  if (any) {
+    g_gate.fetch_or(kGateSticky);
+  } else {
+    g_gate.fetch_and(~static_cast<uint32_t>(kGateSticky));
+  }
 }
 
 } // namespace
@@ -79,17 +99,35 @@ Device& device(int index) {
   return *at;
 }
 
-// The context comes to life with the device.
+void synchronize_all() {
+  for (int i = 0; i < device_count(); ++i) {
+    const Device* at = device_if_started(i);
+    if (at != nullptr && at->sticky() == musaSuccess) {
+      at->wait();
+    }
+  }
+}
+
 Device::Device(int index) : index_(index) {
-  check(cudaSetDevice(g_ordinals[index]));
-  check(cudaDeviceGetAttribute(
-      &multiprocessors_,
-      cudaDevAttrMultiProcessorCount,
-      g_ordinals[index]));
-  make_error_slot();
+  make_context();
   legacy_ = &default_stream(index, cudaStreamLegacy);
   per_thread_ = &default_stream(index, cudaStreamPerThread);
 }
+
+void Device::make_context() {
+  check(cudaSetDevice(g_ordinals[index_]));
+  const musaDeviceProp& known = properties(index_);
+  multiprocessors_ = known.multiProcessorCount;
+  memory_bytes_ = known.totalGlobalMem;
+  make_error_slot();
+}
+
+void Device::wait() const {
+  use_device(index_);
+  check(cudaDeviceSynchronize());
+}
+
+// --- errors ---
 
 DeviceError* Device::make_error_slot() {
   const Lock lock(error_mutex_);
@@ -115,9 +153,6 @@ DeviceError* error_slot(int index) {
 void Device::keep_error(musaError_t code, const char* what, const char* task) {
   {
     const Lock lock(error_mutex_);
-    if (planted("lost_error")) {
-      return;
-    }
     const bool sticky_now = is_sticky(code) && sticky() == musaSuccess;
     if (has_error_.load(std::memory_order_relaxed) && !sticky_now) {
       return; // only the first is kept
@@ -171,6 +206,143 @@ void Device::throw_error() {
 const char* Device::failed_task() {
   const Lock lock(error_mutex_);
   return has_error_.load(std::memory_order_relaxed) ? error_task_ : "";
+}
+
+void Device::forget_error() {
+  {
+    const Lock lock(error_mutex_);
+    DeviceError* slot = slot_.load(std::memory_order_relaxed);
+    if (slot != nullptr) {
+      __atomic_store_n(&slot->word, 0ULL, __ATOMIC_RELEASE);
+    }
+    has_error_.store(false);
+    sticky_.store(musaSuccess);
+    error_ = musaSuccess;
+    error_what_.clear();
+    error_task_ = "";
+  }
+  update_sticky_gate();
+}
+
+// --- settings ---
+
+void Device::set_flags(unsigned flags) {
+  const Lock lock(settings_mutex_);
+  use_device(index_);
+  check(cudaSetDeviceFlags(to_cuda(kDeviceFlags, flags)));
+  flags_ = flags;
+}
+
+unsigned Device::flags() {
+  const Lock lock(settings_mutex_);
+  return flags_ | static_cast<unsigned>(musaDeviceMapHost);
+}
+
+size_t Device::limit(musaLimit limit) const {
+  use_device(index_);
+  size_t value = 0;
+  check(cudaDeviceGetLimit(&value, to_cuda(limit)));
+  return value;
+}
+
+void Device::set_limit(musaLimit which, size_t value) {
+  const size_t before = limit(which);
+  const Lock lock(settings_mutex_);
+  check(cudaDeviceSetLimit(to_cuda(which), value));
+  default_limits_.emplace(which, before);
+}
+
+// Others in the process may have enabled it for themselves.
+void Device::enable_peer(int peer) {
+  const Lock lock(settings_mutex_);
+  const uint64_t bit = uint64_t{1} << peer;
+  if ((peers_ & bit) != 0) {
+    throw Error(
+        musaErrorPeerAccessAlreadyEnabled,
+        "peer access is enabled already");
+  }
+  use_device(index_);
+  const cudaError_t result = cudaDeviceEnablePeerAccess(g_ordinals[peer], 0);
+  if (result == cudaErrorPeerAccessAlreadyEnabled) {
+    (void)cudaGetLastError();
+  } else {
+    check(result);
+  }
+  peers_ |= bit;
+  open_pools_to(peer, index_, true);
+}
+
+void Device::disable_peer(int peer) {
+  const Lock lock(settings_mutex_);
+  const uint64_t bit = uint64_t{1} << peer;
+  if ((peers_ & bit) == 0) {
+    throw Error(musaErrorPeerAccessNotEnabled, "peer access is not enabled");
+  }
+  open_pools_to(peer, index_, false);
+  use_device(index_);
+  check(cudaDeviceDisablePeerAccess(g_ordinals[peer]));
+  peers_ &= ~bit;
+}
+
+// What is new with a context needs nothing.
+void Device::restore_settings(bool context_is_gone) {
+  const Lock lock(settings_mutex_);
+  if (!context_is_gone) {
+    for (const auto& limit : default_limits_) {
+      ignore(cudaDeviceSetLimit(to_cuda(limit.first), limit.second));
+    }
+    for (int peer = 0; peer < kMaxDevices; ++peer) {
+      if (((peers_ >> peer) & 1U) != 0) {
+        ignore(cudaDeviceDisablePeerAccess(g_ordinals[peer]));
+      }
+    }
+    ignore(cudaSetDeviceFlags(cudaDeviceScheduleAuto));
+  }
+  default_limits_.clear();
+  peers_ = 0;
+  flags_ = 0;
+}
+
+// --- reset ---
+
+// Until nothing runs; true if the context is broken.
+bool Device::end_work() {
+  cudaError_t result = cudaSetDevice(g_ordinals[index_]);
+  if (result == cudaSuccess) {
+    result = cudaDeviceSynchronize();
+  }
+  ignore(result);
+  return result != cudaSuccess;
+}
+
+// A sound context stays: the libraries' handles and whatever else the process
+// has in it are not this engine's to end.
+void Device::reset() {
+  resetting_.store(true, std::memory_order_release);
+  const bool broken = end_work();
+  wait_for_host_functions();
+  drop_streams(index_, broken);
+  drop_events(index_, broken);
+  drop_blocks(index_, broken);
+  drop_pools(index_, broken);
+  if (broken) {
+    slot_.store(nullptr, std::memory_order_release);
+    {
+      const Lock lock(host_mutex_);
+      host_words_.close();
+    }
+    const cudaError_t result = cudaDeviceReset();
+    (void)cudaGetLastError();
+    if (result != cudaSuccess) {
+      resetting_.store(false);
+      check(result);
+    }
+    generation_.fetch_add(1, std::memory_order_release);
+    make_context();
+  }
+  restore_settings(broken);
+  forget_error();
+  resetting_.store(false, std::memory_order_release);
 }
 
 } // namespace musa_standin::engine::cuda

@@ -2,9 +2,6 @@
 // The table of error codes.
 #include "toolkit/engine/cuda/error_map.h"
 
-#include <algorithm>
-#include <iterator>
-
 namespace musa_standin::engine::cuda {
 namespace {
 
@@ -156,30 +153,53 @@ constexpr Row kOnlyCuda[] = {
     {915, musaErrorInvalidValue},          // InvalidResourceConfiguration
 };
 
-template <class Found>
-const Row* find(Found&& found) {
-  const Row* row = std::find_if(std::begin(kRows), std::end(kRows), found);
-  return row != std::end(kRows) ? row : nullptr;
+constexpr musaError_t to_musa(int code) {
+  for (const Row& row : kRows) {
+    if (row.cuda == code) {
+      return row.musa;
+    }
+  }
+  for (const Row& row : kOnlyCuda) {
+    if (row.cuda == code) {
+      return row.musa;
+    }
+  }
+  return musaErrorUnknown;
 }
+
+constexpr int to_cuda(musaError_t code) {
+  for (const Row& row : kRows) {
+    if (row.musa == code) {
+      return row.cuda;
+    }
+  }
+  return cudaErrorUnknown;
+}
+
+constexpr bool there_and_back() {
+  for (const Row& row : kRows) {
+    if (to_cuda(to_musa(row.cuda)) != row.cuda ||
+        to_musa(to_cuda(row.musa)) != row.musa) {
+      return false;
+    }
+  }
+  for (const Row& row : kOnlyCuda) {
+    if (to_musa(row.cuda) != row.musa) {
+      return false; // a row above hides it
+    }
+  }
+  return true;
+}
+static_assert(there_and_back(), "a code stands in two rows");
 
 } // namespace
 
 musaError_t musa_error(cudaError_t code) noexcept {
-  const auto matches = [code](const Row& row) {
-    return row.cuda == static_cast<int>(code);
-  };
-  const Row* row = find(matches);
-  if (row != nullptr) {
-    return row->musa;
-  }
-  row = std::find_if(std::begin(kOnlyCuda), std::end(kOnlyCuda), matches);
-  return row != std::end(kOnlyCuda) ? row->musa : musaErrorUnknown;
+  return to_musa(static_cast<int>(code));
 }
 
 cudaError_t cuda_error(musaError_t code) noexcept {
-  const Row* row = find([code](const Row& r) { return r.musa == code; });
-  return row != nullptr ? static_cast<cudaError_t>(row->cuda)
-                        : cudaErrorUnknown;
+  return static_cast<cudaError_t>(to_cuda(code));
 }
 
 } // namespace musa_standin::engine::cuda

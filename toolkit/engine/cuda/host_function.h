@@ -8,7 +8,9 @@
 
 namespace musa_standin::engine::cuda {
 
-// The function may take as long as it likes, and may not call the runtime.
+// The function may take as long as it likes, and may not call the runtime. It
+// runs on a thread of the engine's: CUDA has one for all streams, and a
+// function that waits there would hold every other stream's.
 void launch_host_function(Stream& stream, musaHostFn_t function, void* data);
 void add_callback(
     Stream& stream,
@@ -16,7 +18,8 @@ void add_callback(
     musaStreamCallback_t callback,
     void* data);
 
-// After the gate has closed: those that run end, the rest is dropped.
+// Until no function runs or waits for a thread; those of a device that is
+// broken, being reset or stopped are passed over. Returns at once inside one.
 void wait_for_host_functions() noexcept;
 
 } // namespace musa_standin::engine::cuda

@@ -4,7 +4,6 @@
 
 #include "toolkit/engine/cuda/check.h"
 #include "toolkit/engine/cuda/host_function.h"
-#include "toolkit/engine/fault.h"
 #include "toolkit/engine/thread_state.h"
 
 #include <pthread.h>
@@ -67,9 +66,6 @@ int native_count() {
 
 // CUDA cannot be used in a child once the parent has asked it anything.
 void watch_fork() {
-  if (planted("unnoticed_fork")) {
-    return;
-  }
   pthread_atfork(nullptr, nullptr, [] { g_gate.fetch_or(kGateForked); });
 }
 

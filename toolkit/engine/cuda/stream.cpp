@@ -3,6 +3,7 @@
 #include "toolkit/engine/cuda/stream.h"
 
 #include "toolkit/engine/cuda/device.h"
+#include "toolkit/engine/cuda/flag_map.h"
 
 namespace musa_standin::engine {
 
@@ -11,6 +12,48 @@ namespace cuda {
 StreamTable& stream_table() {
   static auto* const table = new StreamTable;
   return *table;
+}
+
+Stream& create_stream(int device, unsigned flags, int priority) {
+  use_device(device);
+  cudaStream_t native = nullptr;
+  check(cudaStreamCreateWithPriority(
+      &native,
+      to_cuda(kStreamFlags, flags),
+      priority));
+  try {
+    Stream& stream = stream_table().take();
+    stream.open(device, flags, priority, native);
+    return stream;
+  } catch (const Error&) {
+    ignore(cudaStreamDestroy(native));
+    throw;
+  }
+}
+
+void destroy_stream(musaStream_t handle) {
+  Stream* stream = stream_table().find(handle);
+  if (stream == nullptr || stream->is_default() || !stream->kill()) {
+    throw Error(
+        musaErrorInvalidResourceHandle,
+        "the stream handle is none, or its stream was destroyed");
+  }
+  const cudaStream_t native = stream->native();
+  stream_table().give_back(*stream);
+  check(cudaStreamDestroy(native));
+}
+
+void drop_streams(int device, bool context_is_gone) {
+  stream_table().for_each([&](Stream& stream) {
+    if (stream.device() != device || stream.is_default() || !stream.kill()) {
+      return;
+    }
+    const cudaStream_t native = stream.native();
+    stream_table().give_back(stream);
+    if (!context_is_gone) {
+      ignore(cudaStreamDestroy(native));
+    }
+  });
 }
 
 } // namespace cuda

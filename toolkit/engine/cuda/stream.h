@@ -7,6 +7,7 @@
 #include "toolkit/engine/runtime.h"
 
 #include <atomic>
+#include <mutex>
 
 namespace musa_standin::engine::cuda {
 
@@ -24,6 +25,9 @@ class Stream final : public engine::Stream {
   // device: call the free function instead where work is enqueued.
   [[nodiscard]] cudaStream_t native() const noexcept { return native_; }
 
+  // Held from a host function's launch until its wait stands behind it.
+  [[nodiscard]] std::mutex& host_function_mutex() { return host_mutex_; }
+
   [[nodiscard]] bool alive() const noexcept {
     return alive_.load(std::memory_order_acquire);
   }
@@ -37,10 +41,17 @@ class Stream final : public engine::Stream {
  private:
   cudaStream_t native_ = nullptr;
   std::atomic<bool> alive_{false};
+  std::mutex host_mutex_;
 };
 
 using StreamTable = HandleTable<Stream, size_t{1} << 16>;
 StreamTable& stream_table();
+
+Stream& create_stream(int device, unsigned flags, int priority);
+// Its work goes on; the handle is dead at once.
+void destroy_stream(musaStream_t handle);
+// All of a device that is reset, but for its default streams.
+void drop_streams(int device, bool context_is_gone);
 
 // CUDA's handle, after the stream's device was made the thread's.
 inline cudaStream_t native(engine::Stream& stream) {

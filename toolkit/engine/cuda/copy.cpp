@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies and fills: checks, and CUDA's functions for what passes them.
+#include "toolkit/engine/cuda/copy.h"
+
+#include "toolkit/engine/cuda/counters.h"
+#include "toolkit/engine/cuda/device.h"
+#include "toolkit/engine/cuda/memory.h"
+
+#include <cstdint>
+
+namespace musa_standin::engine::cuda {
+namespace {
+
+// Longer pitches CUDA refuses; such rows go one by one.
+constexpr size_t kMaxPitch = INT32_MAX;
+
+// From the first to behind the last byte of all rows.
+size_t extent(size_t width, size_t height, size_t pitch) {
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(pitch, height - 1, &bytes) ||
+      __builtin_add_overflow(bytes, width, &bytes)) {
+    throw Error(musaErrorInvalidValue, "the rows are beyond all memory");
+  }
+  return bytes;
+}
+
+bool of_device(Side side) {
+  return side == Side::kDevice || side == Side::kPool;
+}
+
+void check_direction(musaMemcpyKind kind, Side dst, Side src) {
+  const bool to_host = !of_device(dst);
+  const bool to_device = dst != Side::kPageable;
+  const bool from_host = !of_device(src);
+  const bool from_device = src != Side::kPageable;
+  bool good = true;
+  switch (kind) {
+  case musaMemcpyHostToHost:
+    good = to_host && from_host;
+    break;
+  case musaMemcpyHostToDevice:
+    good = to_device && from_host;
+    break;
+  case musaMemcpyDeviceToHost:
+    good = to_host && from_device;
+    break;
+  case musaMemcpyDeviceToDevice:
+    good = to_device && from_device;
+    break;
+  case musaMemcpyDefault:
+    break;
+  }
+  if (!good) {
+    throw Error(
+        musaErrorInvalidValue,
+        "a pointer is not on the side that the copy's direction says");
+  }
+}
+
+char* row_of(void* start, size_t pitch, size_t row) {
+  return static_cast<char*>(start) + pitch * row;
+}
+const char* row_of(const void* start, size_t pitch, size_t row) {
+  return static_cast<const char*>(start) + pitch * row;
+}
+
+// The sides are known, so CUDA finds the direction by the addresses.
+void enqueue_copy(cudaStream_t stream, const engine::Copy& copy) {
+  const bool dense = copy.height == 1 ||
+      (copy.width == copy.dst_pitch && copy.width == copy.src_pitch);
+  if (dense) {
+    check(cudaMemcpyAsync(
+        copy.dst,
+        copy.src,
+        copy.width * copy.height,
+        cudaMemcpyDefault,
+        stream));
+    return;
+  }
+  if (copy.dst_pitch <= kMaxPitch && copy.src_pitch <= kMaxPitch) {
+    check(cudaMemcpy2DAsync(
+        copy.dst,
+        copy.dst_pitch,
+        copy.src,
+        copy.src_pitch,
+        copy.width,
+        copy.height,
+        cudaMemcpyDefault,
+        stream));
+    return;
+  }
+  for (size_t row = 0; row < copy.height; ++row) {
+    check(cudaMemcpyAsync(
+        row_of(copy.dst, copy.dst_pitch, row),
+        row_of(copy.src, copy.src_pitch, row),
+        copy.width,
+        cudaMemcpyDefault,
+        stream));
+  }
+}
+
+} // namespace
+
+void copy(Stream& stream, const engine::Copy& copy, bool blocking) {
+  if (copy.kind < musaMemcpyHostToHost || copy.kind > musaMemcpyDefault) {
+    throw Error(
+        musaErrorInvalidMemcpyDirection,
+        "there is no such copy direction");
+  }
+  if (copy.height > 1 &&
+      (copy.width > copy.dst_pitch || copy.width > copy.src_pitch)) {
+    throw Error(musaErrorInvalidPitchValue, "a row is longer than its pitch");
+  }
+  if (copy.width == 0 || copy.height == 0) {
+    return;
+  }
+  if (copy.dst == nullptr || copy.src == nullptr) {
+    throw Error(musaErrorInvalidValue, "a pointer of the copy is null");
+  }
+  const Side dst =
+      classify(copy.dst, extent(copy.width, copy.height, copy.dst_pitch));
+  const Side src =
+      classify(copy.src, extent(copy.width, copy.height, copy.src_pitch));
+  check_direction(copy.kind, dst, src);
+
+  const cudaStream_t at = native(stream);
+  enqueue_copy(at, copy);
+  // The host sees a copy within a device only when it asks for it. CUDA itself
+  // holds the caller for pageable memory as long as it must.
+  const bool between_devices = of_device(dst) && of_device(src);
+  if (blocking && !between_devices) {
+    count(Counter::kWaits);
+    check(cudaStreamSynchronize(at));
+    device(stream.device()).throw_error();
+  } else if (dst == Side::kPageable) {
+    count(Counter::kWaits);
+  }
+}
+
+void fill(Stream& stream, const engine::Fill& fill) {
+  if (fill.height > 1 && fill.width > fill.pitch) {
+    throw Error(musaErrorInvalidPitchValue, "a row is longer than its pitch");
+  }
+  if (fill.width == 0 || fill.height == 0) {
+    return;
+  }
+  if (fill.dst == nullptr ||
+      classify(fill.dst, extent(fill.width, fill.height, fill.pitch)) ==
+          Side::kPageable) {
+    throw Error(
+        musaErrorInvalidValue,
+        "only memory of the device can be filled");
+  }
+  const cudaStream_t at = native(stream);
+  if (fill.height == 1 || fill.width == fill.pitch) {
+    check(cudaMemsetAsync(fill.dst, fill.value, fill.width * fill.height, at));
+    return;
+  }
+  if (fill.pitch <= kMaxPitch) {
+    check(cudaMemset2DAsync(
+        fill.dst,
+        fill.pitch,
+        fill.value,
+        fill.width,
+        fill.height,
+        at));
+    return;
+  }
+  for (size_t row = 0; row < fill.height; ++row) {
+    check(cudaMemsetAsync(
+        row_of(fill.dst, fill.pitch, row),
+        fill.value,
+        fill.width,
+        at));
+  }
+}
+
+} // namespace musa_standin::engine::cuda
