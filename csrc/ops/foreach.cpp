@@ -228,42 +228,20 @@ void lerp_scalar(TensorList self, TensorList end, const Scalar& weight) {
       end);
 }
 
-void addcmul_scalar(
+// self += value · first · second, or the same with a quotient.
+template <auto* Run, auto* Slow>
+void add_scaled(
     TensorList self,
     TensorList first,
     TensorList second,
     const Scalar& value) {
   if (!is_real(value) || !flat_lists(&several_kernels, self, first, second)) {
-    return at::native::foreach_tensor_addcmul_scalar_slow_(
-        self,
-        first,
-        second,
-        value);
+    return Slow(self, first, second, value);
   }
   const Number number(value);
   for_each_place(
       self,
-      [&](const Operands& v, size_t /*i*/) { mudnn::addcmul(v, number); },
-      first,
-      second);
-}
-
-void addcdiv_scalar(
-    TensorList self,
-    TensorList first,
-    TensorList second,
-    const Scalar& value) {
-  if (!is_real(value) || !flat_lists(&several_kernels, self, first, second)) {
-    return at::native::foreach_tensor_addcdiv_scalar_slow_(
-        self,
-        first,
-        second,
-        value);
-  }
-  const Number number(value);
-  for_each_place(
-      self,
-      [&](const Operands& v, size_t /*i*/) { mudnn::addcdiv(v, number); },
+      [&](const Operands& v, size_t /*i*/) { Run(v, number); },
       first,
       second);
 }
@@ -303,8 +281,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   registrar.native<&div_list>("_foreach_div_.List");
   registrar.native<&sqrt>("_foreach_sqrt");
   registrar.native<&lerp_scalar>("_foreach_lerp_.Scalar");
-  registrar.native<&addcmul_scalar>("_foreach_addcmul_.Scalar");
-  registrar.native<&addcdiv_scalar>("_foreach_addcdiv_.Scalar");
+  registrar.native<&add_scaled<
+      &mudnn::addcmul,
+      &at::native::foreach_tensor_addcmul_scalar_slow_>>(
+      "_foreach_addcmul_.Scalar");
+  registrar.native<&add_scaled<
+      &mudnn::addcdiv,
+      &at::native::foreach_tensor_addcdiv_scalar_slow_>>(
+      "_foreach_addcdiv_.Scalar");
   registrar.native<&addcdiv_scalars>("_foreach_addcdiv_.ScalarList");
 }
 

@@ -28,6 +28,9 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 Tensor value_of(const std::optional<Tensor>& tensor) {
   return tensor.has_value() ? *tensor : Tensor();
 }
+Tensor value_of(const Tensor& tensor) {
+  return tensor;
+}
 
 // muDNN keeps weights and statistics in float, whatever the input is.
 Tensor as_float(const Tensor& tensor) {
@@ -189,17 +192,19 @@ Three batch_norm(
   return training ? train(input, call) : evaluate(input, call);
 }
 
-Three native_batch_norm(
+// Two operators differ only in whether running statistics may be absent.
+template <class Op, class Statistic>
+Three batch_norm_form(
     const Tensor& input,
     const std::optional<Tensor>& weight,
     const std::optional<Tensor>& bias,
-    const std::optional<Tensor>& running_mean,
-    const std::optional<Tensor>& running_var,
+    Statistic running_mean,
+    Statistic running_var,
     bool training,
     double momentum,
     double epsilon) {
   if (!mudnn::can_normalize(input.scalar_type())) {
-    return routing::to_cpu<at::_ops::native_batch_norm>::call(
+    return routing::to_cpu<Op>::call(
         input,
         weight,
         bias,
@@ -215,37 +220,6 @@ Three native_batch_norm(
        value_of(bias),
        value_of(running_mean),
        value_of(running_var),
-       momentum,
-       epsilon},
-      training);
-}
-
-Three batch_norm_legit(
-    const Tensor& input,
-    const std::optional<Tensor>& weight,
-    const std::optional<Tensor>& bias,
-    Tensor& running_mean,
-    Tensor& running_var,
-    bool training,
-    double momentum,
-    double epsilon) {
-  if (!mudnn::can_normalize(input.scalar_type())) {
-    return routing::to_cpu<at::_ops::_native_batch_norm_legit>::call(
-        input,
-        weight,
-        bias,
-        running_mean,
-        running_var,
-        training,
-        momentum,
-        epsilon);
-  }
-  return batch_norm(
-      input,
-      {value_of(weight),
-       value_of(bias),
-       running_mean,
-       running_var,
        momentum,
        epsilon},
       training);
@@ -465,8 +439,12 @@ Three batch_norm_backward(
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar registrar(library);
-  registrar.native<&native_batch_norm>("native_batch_norm");
-  registrar.native<&batch_norm_legit>("_native_batch_norm_legit");
+  registrar.native<&batch_norm_form<
+      at::_ops::native_batch_norm,
+      const std::optional<Tensor>&>>("native_batch_norm");
+  registrar
+      .native<&batch_norm_form<at::_ops::_native_batch_norm_legit, Tensor&>>(
+          "_native_batch_norm_legit");
   registrar.native<&batch_norm_no_stats>("_native_batch_norm_legit.no_stats");
   registrar.native<&batch_norm_with_update>("_batch_norm_with_update");
   registrar.native<&native_batch_norm_backward>("native_batch_norm_backward");

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extrema with their places.
-#include "csrc/mudnn/reduce.h"
-#include "csrc/ops/elementwise.h"
+#include "csrc/ops/reduce.h"
 
-#include <ATen/WrapDimUtils.h>
 #include <ATen/ops/aminmax_meta.h>
 #include <ATen/ops/argmax_meta.h>
 #include <ATen/ops/argmin_meta.h>
@@ -17,19 +15,6 @@ namespace {
 using at::Tensor;
 using mudnn::DimMask;
 using mudnn::ReduceMode;
-
-// RunWithIndices is known for float and int64 only (quirk 34); converting the
-// other types to those is exact, and keeps the order and NaN.
-at::ScalarType compared_in(at::ScalarType type) {
-  if (type == at::kHalf || type == at::kBFloat16) {
-    return at::kFloat;
-  }
-  return c10::isIntegralType(type, /*includeBool=*/true) ? at::kLong : type;
-}
-
-bool known(const Tensor& self) {
-  return mudnn::has_dnn_type(self.scalar_type());
-}
 
 Tensor flattened(const Tensor& self) {
   return self.dim() == 1 ? self : self.reshape({-1});
@@ -62,7 +47,7 @@ struct ArgExtreme : Meta {
         source,
         at::maybe_wrap_dim(dim.value_or(0), source.dim()),
         mode,
-        compared_in(self.scalar_type()));
+        accumulates_in(self.scalar_type()));
   }
 };
 
@@ -91,17 +76,9 @@ struct ExtremeDim : Meta {
         self,
         at::maybe_wrap_dim(dim, self.dim()),
         mode,
-        compared_in(self.scalar_type()));
+        accumulates_in(self.scalar_type()));
   }
 };
-
-DimMask every_dim(const Tensor& self) {
-  DimMask mask;
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    mask.set(static_cast<size_t>(d));
-  }
-  return mask;
-}
 
 template <ReduceMode mode>
 struct Whole {
@@ -129,7 +106,7 @@ struct Whole {
         self,
         every_dim(self),
         mode,
-        compared_in(self.scalar_type()));
+        accumulates_in(self.scalar_type()));
     return made;
   }
 
@@ -155,7 +132,7 @@ struct Whole {
         self,
         every_dim(self),
         mode,
-        compared_in(self.scalar_type()));
+        accumulates_in(self.scalar_type()));
     return out;
   }
 };
@@ -182,7 +159,7 @@ struct AMinMax : at::meta::structured_aminmax {
     } else {
       mask = every_dim(self);
     }
-    const at::ScalarType type = compared_in(self.scalar_type());
+    const at::ScalarType type = accumulates_in(self.scalar_type());
     mudnn::reduce(min, self, mask, ReduceMode::MIN, type);
     mudnn::reduce(max, self, mask, ReduceMode::MAX, type);
   }
