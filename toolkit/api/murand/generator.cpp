@@ -172,12 +172,17 @@ murandStatus_t murandCreateGenerator(
 }
 
 murandStatus_t murandDestroyGenerator(murandGenerator_t generator) {
-  return api_call("murandDestroyGenerator", [&] {
+  const murandStatus_t status = api_call("murandDestroyGenerator", [&] {
     if (!alive(generator))
       return MURAND_STATUS_NOT_INITIALIZED;
     give_generator(generator);
     return MURAND_STATUS_SUCCESS;
   });
+  // A sticky error is the answer but keeps nothing alive: since it never ends,
+  // no later call could destroy the generator.
+  if (status == MURAND_STATUS_PREEXISTING_FAILURE && alive(generator))
+    give_generator(generator);
+  return status;
 }
 
 murandStatus_t murandSetStream(
