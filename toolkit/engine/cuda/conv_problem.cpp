@@ -311,6 +311,26 @@ bool make_plan(
   return true;
 }
 
+CudnnDescriptor make_pack(const ConvPointers& pointers, void* workspace) {
+  constexpr int64_t kCount = 3;
+  const int64_t ids[kCount] = {kIn, kFilter, kOut};
+  void* const addresses[kCount] = {pointers.in, pointers.filter, pointers.out};
+  CudnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, kCount, ids);
+  pack.set(
+      CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+      CUDNN_TYPE_VOID_PTR,
+      kCount,
+      addresses);
+  pack.set(
+      CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+      CUDNN_TYPE_VOID_PTR,
+      1,
+      &workspace);
+  pack.finalize();
+  return pack;
+}
+
 } // namespace
 
 CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
@@ -367,26 +387,19 @@ ConvPlan* ConvProblem::plan(int rank) {
 
 void run_plan(
     cudnnHandle_t handle,
-    const ConvPlan& plan,
+    ConvPlan& plan,
     const ConvPointers& pointers,
     void* workspace) {
-  constexpr int64_t kCount = 3;
-  const int64_t ids[kCount] = {kIn, kFilter, kOut};
-  void* const addresses[kCount] = {pointers.in, pointers.filter, pointers.out};
-  CudnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, kCount, ids);
-  pack.set(
-      CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-      CUDNN_TYPE_VOID_PTR,
-      kCount,
-      addresses);
-  pack.set(
-      CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
-      CUDNN_TYPE_VOID_PTR,
-      1,
-      &workspace);
-  pack.finalize();
-  check(cudnnBackendExecute(handle, plan.plan.get(), pack.get()), kTask);
+  const ConvPointers& known = plan.packed;
+  const bool same = plan.pack.get() != nullptr && known.in == pointers.in &&
+      known.filter == pointers.filter && known.out == pointers.out &&
+      plan.packed_workspace == workspace;
+  if (!same) {
+    plan.pack = make_pack(pointers, workspace);
+    plan.packed = pointers;
+    plan.packed_workspace = workspace;
+  }
+  check(cudnnBackendExecute(handle, plan.plan.get(), plan.pack.get()), kTask);
 }
 
 } // namespace musa_standin::engine::cuda

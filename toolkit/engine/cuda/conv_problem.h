@@ -69,15 +69,19 @@ class CudnnDescriptor {
   cudnnBackendDescriptor_t handle_ = nullptr;
 };
 
+struct ConvPointers {
+  void* in = nullptr;
+  void* filter = nullptr;
+  void* out = nullptr;
+};
+
 struct ConvPlan {
   CudnnDescriptor plan;
   size_t workspace_bytes = 0;
-};
-
-struct ConvPointers {
-  void* in;
-  void* filter;
-  void* out;
+  // The last call's addresses: a training step mostly brings the same again.
+  CudnnDescriptor pack;
+  ConvPointers packed;
+  void* packed_workspace = nullptr;
 };
 
 // For the thread that has the handle.
@@ -101,7 +105,7 @@ class ConvProblem {
 // Enqueues on the handle's stream.
 void run_plan(
     cudnnHandle_t handle,
-    const ConvPlan& plan,
+    ConvPlan& plan,
     const ConvPointers& pointers,
     void* workspace);
 

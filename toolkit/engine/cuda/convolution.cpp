@@ -2,10 +2,12 @@
 // Convolution on the CUDA engine: cuDNN's engines by number, 0 being the one
 // that its heuristic holds for fastest.
 #include "toolkit/engine/cuda/check.h"
+#include "toolkit/engine/cuda/conv_direct.h"
 #include "toolkit/engine/cuda/conv_kernels.h"
 #include "toolkit/engine/cuda/dnn.h"
 #include "toolkit/engine/cuda/dnn_context.h"
 #include "toolkit/engine/cuda/stream.h"
+#include "toolkit/engine/thread_state.h"
 
 #include <algorithm>
 
@@ -76,15 +78,15 @@ ConvPass pass_of(Family family) {
                                                    : ConvPass::kBackwardFilter;
 }
 
-ConvPlan& plan_for(DnnContext& context, const ConvKey& key, int algorithm) {
-  ConvPlan* plan = context.convolution(key).plan(std::max(algorithm, 0));
-  if (plan == nullptr)
+// Null where cuDNN has no engine at all: the direct way is algorithm 0 then.
+ConvPlan* plan_for(DnnContext& context, const ConvKey& key, int algorithm) {
+  const int rank = std::max(algorithm, 0);
+  ConvPlan* plan = context.convolution(key).plan(rank);
+  if (plan == nullptr && rank > 0)
     throw Error(
         musaErrorNotSupported,
-        algorithm > 0
-            ? "Convolution: cuDNN has no further algorithm for these operands"
-            : "Convolution: cuDNN has no algorithm for these operands");
-  return *plan;
+        "Convolution: cuDNN has no further algorithm for these operands");
+  return plan;
 }
 
 size_t moved_filter_bytes(const ConvolutionArgs& args) {
@@ -144,19 +146,18 @@ void run(
     size_t workspace_offset) {
   const cudaStream_t to = native(stream);
   DnnContext& context = dnn_context(stream.device());
-  const ConvPlan& plan = plan_for(context, key, args.algorithm);
-  if (args.workspace.bytes < workspace_offset + plan.workspace_bytes)
+  const ConvPointers pointers = {args.in.address, filter, args.out.address};
+  ConvPlan* plan = plan_for(context, key, args.algorithm);
+  if (plan == nullptr)
+    return convolve_directly(stream, key, pointers);
+  if (args.workspace.bytes < workspace_offset + plan->workspace_bytes)
     throw Error(
         musaErrorInvalidValue,
         "Convolution: the workspace is smaller than what was asked for");
-  char* workspace = plan.workspace_bytes == 0
+  char* workspace = plan->workspace_bytes == 0
       ? nullptr
       : static_cast<char*>(args.workspace.address) + workspace_offset;
-  run_plan(
-      context.on(to),
-      plan,
-      {args.in.address, filter, args.out.address},
-      workspace);
+  run_plan(context.on(to), *plan, pointers, workspace);
 }
 
 void run_pass(
@@ -202,12 +203,12 @@ ConvFinish finish_of(const ConvolutionArgs& args) {
 size_t CudaDnn::convolution_workspace_bytes(
     Family family,
     const ConvolutionArgs& args) {
-  // The caller's stream is one of the thread's current device.
-  int device = 0;
-  check(cudaGetDevice(&device));
+  // The caller's stream is one of the thread's device.
+  DnnContext& context = dnn_context(t_state.device);
   const ConvKey key = key_of(pass_of(family), args);
+  const ConvPlan* plan = plan_for(context, key, args.algorithm);
   return moved_filter_bytes(args) +
-      plan_for(dnn_context(device), key, args.algorithm).workspace_bytes;
+      (plan != nullptr ? plan->workspace_bytes : 0);
 }
 
 void CudaDnn::convolution(Stream& stream, const ConvolutionArgs& args) {

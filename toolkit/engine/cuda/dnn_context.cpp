@@ -40,21 +40,27 @@ class Leases {
   }
   DnnContext& get(int device) {
     DnnContext*& context = contexts_[device];
-    if (__builtin_expect(context == nullptr, 0))
-      context = take(device);
+    const uint64_t now = cuda::device(device).generation();
+    if (__builtin_expect(
+            context == nullptr || context->generation() != now,
+            0)) {
+      context = nullptr;
+      context = take(device, now);
+    }
     return *context;
   }
 
  private:
-  static DnnContext* take(int device) {
+  static DnnContext* take(int device, uint64_t generation) {
     Pool& p = pool();
     {
       const std::lock_guard<std::mutex> lock(p.mutex);
       auto& free = p.free[device];
-      if (!free.empty()) {
+      while (!free.empty()) {
         DnnContext* last = free.back();
         free.pop_back();
-        return last;
+        if (last->generation() == generation)
+          return last;
       }
     }
     return new DnnContext(device);
@@ -64,7 +70,8 @@ class Leases {
 
 } // namespace
 
-DnnContext::DnnContext(int device) : device_(device) {
+DnnContext::DnnContext(int device)
+    : generation_(cuda::device(device).generation()) {
   check(cudnnCreate(&handle_), kTask);
 }
 

@@ -7,6 +7,9 @@
 
 #include <cudnn.h>
 
+#include <cstdint>
+#include <memory>
+
 namespace musa_standin::engine::cuda {
 
 class DnnContext {
@@ -15,15 +18,15 @@ class DnnContext {
   DnnContext(const DnnContext&) = delete;
   DnnContext& operator=(const DnnContext&) = delete;
 
-  [[nodiscard]] int device() const { return device_; }
-  [[nodiscard]] cudnnHandle_t handle() const { return handle_; }
+  // Of the device's context, which the handle ends with.
+  [[nodiscard]] uint64_t generation() const { return generation_; }
   // The handle, enqueueing on the stream from now on.
   cudnnHandle_t on(cudaStream_t stream);
 
   ConvProblem& convolution(const ConvKey& key);
 
  private:
-  int device_;
+  uint64_t generation_;
   cudnnHandle_t handle_ = nullptr;
   cudaStream_t stream_ = nullptr; // a new handle's
   ContentCache<ConvKey, std::unique_ptr<ConvProblem>> convolutions_;

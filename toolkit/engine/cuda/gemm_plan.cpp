@@ -121,6 +121,11 @@ bool choose(GemmPlan& plan, const GemmKey& key, bool bias) {
   set(plan,
       CUBLASLT_MATMUL_DESC_EPILOGUE,
       bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
+  // Only its alignment is looked at before the call, which brings its own.
+  if (bias)
+    set(plan,
+        CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+        reinterpret_cast<const void*>(uintptr_t{16}));
   cublasLtMatmulPreferenceOpaque_t preference;
   check(cublasLtMatmulPreferenceInit(&preference), kTask);
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
@@ -176,20 +181,28 @@ GemmPlan make_plan(const GemmKey& key) {
 } // namespace
 
 cublasLtHandle_t gemm_handle(int device) {
-  static std::atomic<cublasLtHandle_t> handles[kMaxDevices];
+  struct Slot {
+    std::atomic<cublasLtHandle_t> handle{nullptr};
+    std::atomic<uint64_t> generation{0}; // of the context that it belongs to
+  };
+  static Slot slots[kMaxDevices];
   static std::mutex making;
-  auto& slot = handles[device];
-  cublasLtHandle_t handle = slot.load(std::memory_order_acquire);
-  if (__builtin_expect(handle != nullptr, 1))
-    return handle;
+  Slot& slot = slots[device];
+  const uint64_t now = cuda::device(device).generation();
+  if (__builtin_expect(
+          slot.generation.load(std::memory_order_acquire) == now,
+          1))
+    return slot.handle.load(std::memory_order_relaxed);
   const std::lock_guard<std::mutex> lock(making);
-  handle = slot.load(std::memory_order_acquire);
-  if (handle == nullptr) {
+  if (slot.generation.load(std::memory_order_acquire) != now) {
     use_device(device);
+    cublasLtHandle_t handle = nullptr;
     check(cublasLtCreate(&handle), kTask);
-    slot.store(handle, std::memory_order_release);
+    // The one before, if any, is gone with its context.
+    slot.handle.store(handle, std::memory_order_relaxed);
+    slot.generation.store(now, std::memory_order_release);
   }
-  return handle;
+  return slot.handle.load(std::memory_order_relaxed);
 }
 
 GemmPlan& gemm_plan(const GemmKey& key) {

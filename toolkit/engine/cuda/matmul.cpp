@@ -6,8 +6,10 @@
 #include "toolkit/engine/cuda/gemm_plan.h"
 #include "toolkit/engine/cuda/library_check.h"
 #include "toolkit/engine/cuda/stream.h"
+#include "toolkit/engine/thread_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace musa_standin::engine::cuda {
 namespace {
@@ -58,14 +60,10 @@ uint8_t align_log2(const void* address) {
       __builtin_ctzll(reinterpret_cast<uintptr_t>(address) | kMost));
 }
 
-bool has_bias(const MatmulArgs& args) {
-  return args.bias.present() && args.gamma != 0;
-}
-
 // cuBLASLt reads the vector in words of up to 16 bytes.
 bool fuses_bias(const MatmulArgs& args) {
-  return has_bias(args) && args.gamma == 1 && args.d.dtype != Dtype::kDouble &&
-      align_log2(args.bias.address) >= 4;
+  return args.bias.present() && args.gamma == 1 &&
+      args.d.dtype != Dtype::kDouble && align_log2(args.bias.address) >= 4;
 }
 
 // Row-major matrices are the transposes of column-major ones, so the operands
@@ -73,7 +71,7 @@ bool fuses_bias(const MatmulArgs& args) {
 Call call_of(const MatmulArgs& args, Product p) {
   Call call{};
   GemmKey& key = call.key;
-  key.bias = fuses_bias(args) ? 1 : 0;
+  key.bias = fuses_bias(args) && p.batch <= kMostBatches ? 1 : 0;
   call.a = static_cast<const char*>(args.b.address);
   call.b = static_cast<const char*>(args.a.address);
   call.d = static_cast<char*>(args.d.address);
@@ -199,7 +197,7 @@ void add_addends(
   g.rows = p.batch * p.m;
   g.n = p.n;
   g.c = c.present() && beta != 0 ? c.address : nullptr;
-  g.bias = has_bias(args) ? args.bias.address : nullptr;
+  g.bias = args.bias.present() ? args.bias.address : nullptr;
   g.d = args.d.address;
   g.beta = beta;
   g.gamma = args.gamma;
@@ -218,7 +216,7 @@ void floating(engine::Stream& stream, const MatmulArgs& args, Product p) {
     bias_done = plan.has_bias;
     enqueue(to, part, plan, args);
   });
-  if (has_bias(args) && !bias_done)
+  if (args.bias.present() && !bias_done)
     add_addends(stream, args, p, args.d, 1);
 }
 
@@ -259,9 +257,9 @@ size_t CudaDnn::matmul_workspace_bytes(const MatmulArgs& args) {
   if (!is_floating(args.d.dtype) || args.d.numel == 0 || p.k == 0)
     return 0;
   Call call = call_of(args, p);
-  // The caller's stream is one of the thread's current device; were it not,
-  // the plan's device would answer alike or make do with this much.
-  check(cudaGetDevice(&call.key.device));
+  // The caller's stream is one of the thread's device; were it not, its own
+  // makes do with this much.
+  call.key.device = t_state.device;
   size_t most = 0;
   for_calls(call, [&](const Call& part) {
     most = std::max(most, gemm_plan(part.key).workspace_bytes);
