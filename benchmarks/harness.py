@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-import torch_fl
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -72,27 +70,23 @@ def timed(work: Callable[[], object], calls: int, after: Callable[[], object]) -
     return (end - start) / calls / 1e3
 
 
-def compare(
+def measure(
     name: str,
-    ours: Callable[[], object],
-    theirs: Callable[[], object],
+    ours: Callable[[], float],
+    theirs: Callable[[], float],
     *,
-    calls: int = 400,
-    rounds: int = 21,
+    rounds: int,
     aim: float | None = None,
     better: str = "lower",
-    wait: Callable[[], object] = torch.accelerator.synchronize,
 ) -> Row:
-    """Medians of interleaved rounds of ``calls`` calls each."""
+    """Medians of interleaved rounds; each function returns the microseconds of one."""
     row = None
     for _ in range(TRIES):
-        for work in (ours, theirs):
-            timed(work, max(calls // 10, 2), wait)
         mine, first, second = [], [], []
         for _ in range(rounds):
-            first.append(timed(theirs, calls, wait))
-            mine.append(timed(ours, calls, wait))
-            second.append(timed(theirs, calls, wait))
+            first.append(theirs())
+            mine.append(ours())
+            second.append(theirs())
         both = statistics.median(first + second)
         middle = statistics.median(mine)
         ordered = sorted(mine)
@@ -113,11 +107,35 @@ def compare(
     return row
 
 
+def compare(
+    name: str,
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    *,
+    calls: int = 400,
+    rounds: int = 21,
+    aim: float | None = None,
+    wait: Callable[[], object] = torch.accelerator.synchronize,
+) -> Row:
+    """Medians of interleaved rounds of ``calls`` calls each."""
+    for work in (ours, theirs):
+        timed(work, max(calls // 10, 2), wait)
+    return measure(
+        name,
+        lambda: timed(ours, calls, wait),
+        lambda: timed(theirs, calls, wait),
+        rounds=rounds,
+        aim=aim,
+    )
+
+
 def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds")
 
 
 def machine() -> dict[str, Any]:
+    import torch_fl
+
     model = platform.machine()
     with open("/proc/cpuinfo") as file:
         for line in file:

@@ -7,11 +7,11 @@ against torch.cuda's own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from networks import gpt2_model
-from pairs import OURS, Question, reason, small
+from pairs import OURS, Question, module, reason, small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,16 +46,16 @@ def decoder(device: str) -> Callable[[], torch.Tensor]:
 
 def replayed(device: str) -> Callable[[], torch.Tensor]:
     """The step captured once, and its replay."""
-    module: Any = torch.flagos if device == OURS else torch.cuda
+    own = module(device)
     kind = "FlagosGraph" if device == OURS else "CUDAGraph"
     step = decoder(device)
-    side = module.Stream()
-    with module.stream(side):
+    side = own.Stream()
+    with own.stream(side):
         for _ in range(3):
             step()
-    module.synchronize()
-    graph = getattr(module, kind)()
-    with module.graph(graph):
+    own.synchronize()
+    graph = getattr(own, kind)()
+    with own.graph(graph):
         out = step()
 
     def replay() -> torch.Tensor:

@@ -1,40 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""flagos beside torch.cuda in one process, on one GPU and one CUDA context.
+"""flagos and torch.cuda side by side: two processes on one GPU that take turns.
 
-What every question of this folder shares: the settings that hold for both sides, how a
-row is timed, and what becomes of a row that cannot be measured.
+One process would be simpler, but where a PrivateUse1 device exists, torch's autograd
+knows no other accelerator: a backward pass on CUDA tensors then fails an assertion
+(`opt_ready_stream && opt_parent_stream`, seen in torch 2.11). So each question runs
+twice: in this process with torch_fl, and in a partner without it, through the same
+lines. At every row the two meet: they compare results, then time windows in turn while
+the other one is idle.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gc
 import math
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-import torch_fl
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from harness import Row, compare, heading, line, now, timed, write
+from harness import Row, heading, line, measure, now, timed, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    Work = Callable[[], object]
+    Make = Callable[[str], Work]
 
 # What a library or a missing operator raises; anything else is a mistake in here.
 UNABLE = (RuntimeError, ImportError, AttributeError, TypeError, ValueError)
 # The driver's queue holds about a thousand launches; a full one would be timed.
 HOST_CALLS = 200
 WINDOW_US = 3000.0
-OURS, THEIRS = "flagos", "cuda"
+COMPARED = 4096  # leading elements of a result
 
 _parser = argparse.ArgumentParser()
 _parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
@@ -45,16 +51,26 @@ _parser.add_argument(
 )
 OPTIONS, REST = _parser.parse_known_args()
 ROUNDS = 5 if OPTIONS.quick else 9
+OURS, THEIRS = "flagos", "cuda"
 if OPTIONS.rehearse:
     torch.set_num_threads(1)
     THEIRS, ROUNDS, HOST_CALLS, WINDOW_US = "cpu", 1, 2, 1.0
+PARTNER = "FLAGOS_BENCH_PARTNER"  # the partner's end of the line to us
+IS_PARTNER = PARTNER in os.environ
+SIDE = THEIRS if IS_PARTNER else OURS
+if not IS_PARTNER:
+    import torch_fl
+
+
+def module(device: str) -> Any:
+    """torch.flagos or torch.cuda."""
+    return torch.flagos if device == OURS else torch.cuda
 
 
 def wait() -> None:
-    """Until both sides' work is done; they share the context."""
-    torch.flagos.synchronize()
-    if THEIRS == "cuda":
-        torch.cuda.synchronize()
+    """Until this side's work is done."""
+    if SIDE != "cpu":
+        module(SIDE).synchronize()
 
 
 def small(size: int, tiny: int) -> int:
@@ -82,23 +98,21 @@ def settings() -> dict[str, Any]:
     }
 
 
-def _gpu() -> dict[str, Any]:
+def gpu() -> dict[str, Any]:
     if THEIRS != "cuda":
         return {"gpu": "none", "cores": os.cpu_count()}
     properties = torch.cuda.get_device_properties(0)
     query = ["nvidia-smi", "--query-gpu=driver_version,clocks.sm,clocks.mem"]
-    with contextlib.suppress(OSError):
-        done = subprocess.run(
-            [*query, "--format=csv,noheader"], capture_output=True, text=True
-        )
-        return {
-            "gpu": properties.name,
-            "multiprocessors": properties.multi_processor_count,
-            "memory_gib": round(properties.total_memory / 2**30, 1),
-            "driver and clocks": done.stdout.strip(),
-            "cores": os.cpu_count(),
-        }
-    return {"gpu": properties.name}
+    done = subprocess.run(
+        [*query, "--format=csv,noheader"], capture_output=True, text=True
+    )
+    return {
+        "gpu": properties.name,
+        "multiprocessors": properties.multi_processor_count,
+        "memory_gib": round(properties.total_memory / 2**30, 1),
+        "driver and clocks": done.stdout.strip(),
+        "cores": os.cpu_count(),
+    }
 
 
 def versions() -> dict[str, str]:
@@ -118,55 +132,108 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}"[:300]
 
 
-def _same(ours: object, theirs: object, tolerance: float) -> str:
+class Line:
+    """What the two processes say to each other."""
+
+    def __init__(self) -> None:
+        if IS_PARTNER:
+            self.connection = Connection(int(os.environ[PARTNER]))
+            return
+        own, other = socket.socketpair()
+        env = {**os.environ, PARTNER: str(other.fileno())}
+        env["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+        self.partner = subprocess.Popen(
+            [sys.executable, *sys.argv],
+            env=env,
+            pass_fds=[other.fileno()],
+            stdout=subprocess.DEVNULL,
+        )
+        other.close()
+        self.connection = Connection(own.detach())
+
+    def send(self, what: object) -> None:
+        self.connection.send(what)
+
+    def receive(self) -> Any:
+        try:
+            return self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            sys.exit("the other side's process has ended; the rows so far are kept.")
+
+    def ask(self, calls: int, inside: bool) -> float:
+        """The partner's microseconds, see time_window."""
+        self.send((calls, inside))
+        answer = self.receive()
+        if isinstance(answer, str):
+            raise RuntimeError(answer)
+        return float(answer)
+
+
+def _leading(result: object) -> tuple[list[int], list[float]] | None:
+    if not isinstance(result, torch.Tensor):
+        return None
+    values = result.detach().reshape(-1)[:COMPARED].cpu().double()
+    return list(result.shape), values.tolist()
+
+
+def _differ(ours: Any, theirs: Any, tolerance: float | None) -> str:
     """Empty if the leading elements agree: a wrong result is worth no figure."""
-    if not isinstance(ours, torch.Tensor) or not isinstance(theirs, torch.Tensor):
+    if tolerance is None or ours is None or theirs is None:
         return ""
-    if ours.shape != theirs.shape:
-        return f"the shapes differ: {tuple(ours.shape)} and {tuple(theirs.shape)}"
-    a = ours.detach().reshape(-1)[:4096].cpu().double()
-    b = theirs.detach().reshape(-1)[:4096].cpu().double()
-    scale = max(b.abs().max().item(), 1e-6) if b.numel() else 1.0
-    worst = (a - b).abs().max().item() / scale if b.numel() else 0.0
-    if math.isnan(worst) or worst > tolerance:
+    if ours[0] != theirs[0]:
+        return f"the shapes differ: {ours[0]} and {theirs[0]}"
+    scale = max((abs(x) for x in theirs[1]), default=1.0) or 1.0
+    pairs = zip(ours[1], theirs[1], strict=True)
+    worst = max((abs(a - b) / scale for a, b in pairs), default=0.0)
+    if math.isnan(sum(ours[1])) or worst > tolerance:
         return f"the results differ by {worst:.2g} of the largest"
     return ""
 
 
-def window(work: Callable[[], object], calls: int) -> Callable[[], object]:
-    """So many calls and the wait for the device, as one."""
+def time_window(work: Work, calls: int, inside: bool) -> float:
+    """Microseconds a call; the wait at the end counts if it is ``inside``."""
+    work()  # the GPU is this process's again
+    wait()
+    if not inside:
+        return timed(work, calls, wait)
 
-    def run() -> None:
+    def whole() -> None:
         for _ in range(calls):
             work()
         wait()
 
-    return run
+    return timed(whole, 1, wait) / calls
 
 
 class Question:
-    """A table of rows that is written after each of them."""
+    """A table of rows that is written after each of them; the partner's is silent."""
 
     def __init__(self, title: str, report: str, seconds: float = 60.0) -> None:
-        if THEIRS == "cuda" and not torch.cuda.is_available():
+        if not OPTIONS.rehearse and not torch.cuda.is_available():
             sys.exit("this torch has no CUDA GPU to compare with.")
         self.title, self.report = title, f"cuda-{report}"
         self.rows: list[Row] = []
         self.more: dict[str, Any] = {}
-        self.deadline = time.monotonic() + (seconds / 2 if OPTIONS.quick else seconds)
-        torch_fl.set_strict(True)  # a fallback raises, and becomes a row's reason
+        self.line = Line()
+        share = 20.0 if OPTIONS.rehearse else 0.5 if OPTIONS.quick else 1.0
+        self.deadline = time.monotonic() + share * seconds
         gc.disable()
+        if IS_PARTNER:
+            return
+        torch_fl.set_strict(True)  # a fallback raises, and becomes a row's reason
         print(f"settings: {settings()}")
         heading(title, f"{THEIRS} us")
 
-    def add(self, row: Row) -> Row:
+    def add(self, row: Row) -> Row | None:
+        if IS_PARTNER:
+            return None
         self.rows.append(row)
         line(row)
         data = {
             "question": self.title,
             "report": self.report,
             "date": now(),
-            "machine": _gpu(),
+            "machine": gpu(),
             "versions": versions(),
             "settings": settings(),
             **self.more,
@@ -175,81 +242,128 @@ class Question:
         write(self.report, data)
         return row
 
-    def without(self, name: str, why: str, aim: float | None = 1.0) -> Row:
+    def without(self, name: str, why: str, aim: float | None = 1.0) -> None:
         """A row that says why there is no figure."""
-        return self.add(Row(name, aim=aim, better="higher", reason=why))
+        self.add(Row(name, aim=aim, better="higher", reason=why))
 
-    def _ready(
-        self, name: str, aim: float | None, make: Any, tolerance: float | None
-    ) -> Iterator[tuple[Callable[[], object], Callable[[], object]]]:
-        """Both sides' work, run once and compared, or a row with the reason."""
-        if time.monotonic() > self.deadline:
+    def both(
+        self, name: str, function: Callable[[str], object], aim: float | None = 1.0
+    ) -> tuple[Any, Any] | None:
+        """What a function of the device returns on both sides; here, not in the
+        partner, and not where one of them cannot."""
+        late = not IS_PARTNER and time.monotonic() > self.deadline
+        if IS_PARTNER:
+            late = self.line.receive()
+        else:
+            self.line.send(late)
+        if late:
             self.without(name, "the time of this question was over", aim)
-            return
+            return None
         try:
-            work = make(OURS), make(THEIRS)
-            results = [side() for side in work]
-            wait()
-            differ = "" if tolerance is None else _same(*results, tolerance)
+            value, why = function(SIDE), ""
         except UNABLE as error:
-            self.without(name, reason(error), aim)
-            return
-        del results
-        if differ:
-            self.without(name, differ, aim)
-            return
-        yield work
+            value, why = None, f"{SIDE}: {reason(error)}"
+        if IS_PARTNER:
+            self.line.send((value, why))
+            return None
+        other, others = self.line.receive()
+        if why or others:
+            self.without(name, why or others, aim)
+            return None
+        return value, other
+
+    def _serve(self, work: Work | None) -> None:
+        """The partner's part of a row: it times what it is asked for."""
+        while (request := self.line.receive()) is not None:
+            assert work is not None
+            try:
+                self.line.send(time_window(work, *request))
+            except UNABLE as error:
+                self.line.send(f"{SIDE}: {reason(error)}")
+
+    def _measure(
+        self,
+        name: str,
+        make: Make,
+        aim: float | None,
+        tolerance: float | None,
+        rounds: int,
+        calls: int | None,
+    ) -> Row | None:
+        """A row; ``calls`` without a wait, or as many with one as fill a window."""
+        kept: list[Work] = []
+
+        def first(device: str) -> object:
+            work = make(device)
+            result = _leading(work())
+            wait()
+            kept.append(work)
+            return result
+
+        results = self.both(name, first, aim)
+        if IS_PARTNER:
+            self._serve(kept[0] if kept else None)
+            return None
+        row = None
+        if results:
+            why = _differ(*results, tolerance)
+            try:
+                row = None if why else self._turns(name, kept[0], aim, rounds, calls)
+            except UNABLE as error:
+                why = reason(error)
+            if why:
+                self.without(name, why, aim)
+        self.line.send(None)
+        return self.add(row) if row else None
+
+    def _turns(
+        self, name: str, work: Work, aim: float | None, rounds: int, calls: int | None
+    ) -> Row:
+        inside, count = calls is None, calls or 1
+        if inside:
+            self.line.ask(1, True)
+            once = self.line.ask(1, True)
+            count = max(1, min(100, math.ceil(WINDOW_US / once)))
+        time_window(work, count, inside)
+        return measure(
+            name,
+            lambda: time_window(work, count, inside),
+            lambda: self.line.ask(count, inside),
+            rounds=rounds,
+            aim=aim,
+            better="higher",
+        )
 
     def host(
         self,
         name: str,
-        make: Callable[[str], Callable[[], object]],
+        make: Make,
         aim: float | None = None,
         tolerance: float | None = 1e-5,
+        calls: int | None = None,
+        rounds: int | None = None,
     ) -> Row | None:
         """What a call keeps the host, without waiting for the device."""
-        for ours, theirs in self._ready(name, aim, make, tolerance):
-            how = {"calls": HOST_CALLS, "rounds": 2 * ROUNDS + 1, "wait": wait}
-            return self.add(
-                compare(name, ours, theirs, aim=aim, better="higher", **how)  # type: ignore[arg-type]
-            )
-        return None
+        rounds = rounds or 2 * ROUNDS + 1
+        return self._measure(name, make, aim, tolerance, rounds, calls or HOST_CALLS)
 
     def device(
         self,
         name: str,
-        make: Callable[[str], Callable[[], object]],
+        make: Make,
         aim: float | None = 1.0,
         tolerance: float | None = 1e-4,
         rounds: int | None = None,
     ) -> Row | None:
         """What a call takes until the device is done, from windows of several calls."""
-        for ours, theirs in self._ready(name, aim, make, tolerance):
-            timed(window(theirs, 1), 1, wait)
-            once = timed(window(theirs, 1), 1, wait)
-            calls = max(1, min(100, math.ceil(WINDOW_US / once)))
-            row = compare(
-                name,
-                window(ours, calls),
-                window(theirs, calls),
-                calls=1,
-                rounds=rounds or ROUNDS,
-                aim=aim,
-                better="higher",
-                wait=wait,
-            )
-            for side in ("ours_us", "theirs_us"):
-                setattr(row, side, getattr(row, side) / calls)
-            return self.add(row)
-        return None
+        return self._measure(name, make, aim, tolerance, rounds or ROUNDS, None)
 
     def end(self) -> None:
         """Frees what the rows held, so that the next part starts alike."""
         gc.collect()
         wait()
-        torch.flagos.empty_cache()
-        if THEIRS == "cuda":
-            torch.cuda.empty_cache()
+        if SIDE != "cpu":
+            module(SIDE).empty_cache()
 
 
 def parts(*wanted: str) -> Iterator[str]:

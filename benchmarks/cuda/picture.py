@@ -84,7 +84,7 @@ def heading(figures: dict[str, Any], parts: list[dict[str, Any]]) -> str:
     first = parts[0]
     versions = first["versions"]
     lines = [
-        "flagos on the CUDA engine against torch.cuda, one process, interleaved",
+        "flagos on the CUDA engine against torch.cuda, in turn on one GPU",
         f"{first['machine']['gpu']} · torch {versions['torch']} · CUDA "
         f"{versions['cuda']} · cuDNN {versions['cudnn']} · {first['date']}",
     ]

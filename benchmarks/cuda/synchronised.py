@@ -16,69 +16,79 @@ import sys
 
 import networks
 from pairs import (
+    IS_PARTNER,
     OPTIONS,
     OURS,
+    PARTNER,
     REST,
+    SIDE,
     THEIRS,
     UNABLE,
     Question,
     Row,
     reason,
-    timed,
-    window,
+    time_window,
 )
 
 STEPS = {"digits CNN, batch 64": (networks.digits, 20)}
 STEPS["ResNet-50, batch 64, fp32"] = (networks.resnet50, 3)
+_ANSWER = "FLAGOS_BENCH_ANSWER"
 TURNS = 1 if OPTIONS.rehearse else 2
 
 
-def child() -> None:
-    """Microseconds of each step on both devices, as one line of JSON."""
-    found: dict[str, dict[str, float | str]] = {}
+def alone() -> None:
+    """Microseconds of each step on this side's device, as one line of JSON."""
+    found: dict[str, float | str] = {}
     for name, (make, calls) in STEPS.items():
-        found[name] = {}
-        for device in (OURS, THEIRS):
-            try:
-                work = window(make(device), 1 if OPTIONS.rehearse else calls)
+        count = 1 if OPTIONS.rehearse else calls
+        try:
+            work = make(SIDE)
+            for _ in range(3):
                 work()
-                times = [timed(work, 1, lambda: None) for _ in range(5)]
-            except UNABLE as error:
-                found[name][device] = reason(error)
-                continue
-            found[name][device] = statistics.median(times) / calls
-    print("figures:" + json.dumps(found))
+            times = [time_window(work, count, True) for _ in range(5)]
+        except UNABLE as error:
+            found[name] = reason(error)
+            continue
+        found[name] = statistics.median(times)
+    os.write(int(os.environ[_ANSWER]), json.dumps(found).encode())
 
 
-def turn(blocking: bool) -> dict[str, dict[str, float | str]]:
+def turn(device: str, blocking: bool) -> dict[str, float | str]:
+    """One process of one side, with or without the waits."""
+    read, write = os.pipe()
     env = {**os.environ, "CUDA_LAUNCH_BLOCKING": "1" if blocking else "0"}
+    env[_ANSWER] = str(write)
+    if device != OURS:
+        env |= {PARTNER: "-1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     words = [word for word in sys.argv[1:] if word.startswith("--")]
     done = subprocess.run(
-        [sys.executable, __file__, *words, "child"],
-        env=env,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, __file__, *words, "alone"], env=env, pass_fds=[write]
     )
-    lines = [line for line in done.stdout.splitlines() if line.startswith("figures:")]
-    if done.returncode or not lines:
+    os.close(write)
+    with os.fdopen(read) as file:
+        text = file.read()
+    if done.returncode or not text:
         raise RuntimeError(f"the process of a turn ended with {done.returncode}")
-    return json.loads(lines[0].removeprefix("figures:"))
+    found: dict[str, float | str] = json.loads(text)
+    return found
 
 
 def main() -> None:
     if REST:
-        child()
+        alone()
         return
     question = Question("A wait after every launch", "synchronised", seconds=120)
-    try:
-        turns = [(turn(False), turn(True)) for _ in range(TURNS)]
-    except UNABLE as error:
-        question.without("a wait after every launch", reason(error), None)
+    if IS_PARTNER:
         return
-    for name in STEPS:
-        for device in (OURS, THEIRS):
+    for device in (OURS, THEIRS):
+        try:
+            turns = [(turn(device, False), turn(device, True)) for _ in range(TURNS)]
+        except UNABLE as error:
+            question.without(f"{device} with waits", reason(error), None)
+            continue
+        for name in STEPS:
             label = f"{name}, {device} against itself with waits"
-            figures = [[each[name][device] for each in pair] for pair in turns]
+            figures = [[each[name] for each in pair] for pair in turns]
             words = [x for pair in figures for x in pair if isinstance(x, str)]
             if words:
                 question.without(label, words[0], None)
