@@ -167,6 +167,40 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(
   }
 }
 
+// One of `parts` shares of a window.
+template <class T, class Fold>
+__device__ void fold_part(
+    const Shape& s,
+    const Windows& at,
+    const T* in,
+    int32_t part,
+    int32_t parts,
+    Fold& fold) {
+  const int32_t step_d = Fold::kIsMaximum ? s.d.dilation : 1;
+  const int32_t step_h = Fold::kIsMaximum ? s.h.dilation : 1;
+  const int32_t step_w = Fold::kIsMaximum ? s.w.dilation : 1;
+  const int32_t rows = (length(at.h) + step_h - 1) / step_h;
+  const int32_t columns = (length(at.w) + step_w - 1) / step_w;
+  const int32_t count = (length(at.d) + step_d - 1) / step_d * rows * columns;
+#pragma unroll 4
+  for (int32_t i = part; i < count; i += parts) {
+    // One row needs no division.
+    int32_t d = 0;
+    int32_t h = 0;
+    int32_t w = i;
+    if (count != columns) {
+      h = i / columns;
+      w = i - h * columns;
+      d = h / rows;
+      h -= d * rows;
+    }
+    const int32_t row =
+        (at.d.begin + d * step_d) * s.h.in + at.h.begin + h * step_h;
+    const int32_t position = row * s.w.in + at.w.begin + w * step_w;
+    fold.take(load_pack<1>(in + position * s.depth), position);
+  }
+}
+
 // Large windows: blocks of (channels, parts of a window, outputs).
 template <template <class, int> class Op, class T>
 __global__ void __launch_bounds__(kThreads) large_kernel(
@@ -182,45 +216,20 @@ __global__ void __launch_bounds__(kThreads) large_kernel(
   const bool works = n < outputs;
   const Place at = place_of(s, works ? n : 0);
   const Windows windows = windows_of(s, at);
-  const int32_t step_d = Fold::kIsMaximum ? s.d.dilation : 1;
-  const int32_t step_h = Fold::kIsMaximum ? s.h.dilation : 1;
-  const int32_t step_w = Fold::kIsMaximum ? s.w.dilation : 1;
-  const int32_t rows = (length(windows.h) + step_h - 1) / step_h;
-  const int32_t columns = (length(windows.w) + step_w - 1) / step_w;
-  const int32_t count =
-      (length(windows.d) + step_d - 1) / step_d * rows * columns;
   const auto parts = static_cast<int32_t>(blockDim.y);
   const auto part = static_cast<int32_t>(threadIdx.y);
   const auto lanes = static_cast<int32_t>(blockDim.x);
+  const auto lane = static_cast<int32_t>(threadIdx.x);
   const int32_t me =
-      (static_cast<int32_t>(threadIdx.z) * parts + part) * lanes +
-      static_cast<int32_t>(threadIdx.x);
+      (static_cast<int32_t>(threadIdx.z) * parts + part) * lanes + lane;
+  const T* const plane = in + at.plane * s.in_positions * s.depth;
   for (int32_t tile = static_cast<int32_t>(blockIdx.y) * lanes; tile < s.depth;
        tile += static_cast<int32_t>(gridDim.y) * lanes) {
-    const int32_t c = tile + static_cast<int32_t>(threadIdx.x);
+    const int32_t c = tile + lane;
     const bool reads = works && c < s.depth;
     Fold fold(windows.first(s));
-    if (reads) {
-      const T* from = in + at.plane * s.in_positions * s.depth + c;
-#pragma unroll 4
-      for (int32_t i = part; i < count; i += parts) {
-        // One row needs no division.
-        int32_t d = 0;
-        int32_t h = 0;
-        int32_t w = i;
-        if (count != columns) {
-          h = i / columns;
-          w = i - h * columns;
-          d = h / rows;
-          h -= d * rows;
-        }
-        const int32_t position = ((windows.d.begin + d * step_d) * s.h.in +
-                                  windows.h.begin + h * step_h) *
-                s.w.in +
-            windows.w.begin + w * step_w;
-        fold.take(load_pack<1>(from + position * s.depth), position);
-      }
-    }
+    if (reads)
+      fold_part(s, windows, plane + c, part, parts, fold);
     values[me] = fold.best[0];
     places[me] = fold.at[0];
     for (int32_t half = parts / 2; half > 0; half /= 2) {
@@ -232,11 +241,10 @@ __global__ void __launch_bounds__(kThreads) large_kernel(
       }
     }
     if (part == 0 && reads) {
-      const auto divisor = static_cast<Wide<T>>(
-          Fold::kIsMaximum ? 0
-                           : divisor_of(s, windows.d, windows.h, windows.w));
+      const int32_t divisor =
+          Fold::kIsMaximum ? 0 : divisor_of(s, windows.d, windows.h, windows.w);
       const int64_t to = int64_t{n} * s.depth + c;
-      out[to] = narrow_of<T>(fold.result(0, divisor));
+      out[to] = narrow_of<T>(fold.result(0, static_cast<Wide<T>>(divisor)));
       if (Fold::kIsMaximum && index != nullptr)
         index[to] = fold.at[0];
     }

@@ -3,6 +3,9 @@
 #include "toolkit/engine/cuda/launch.h"
 #include "toolkit/engine/cuda/sort_keys.cuh"
 
+#include "toolkit/engine/error.h"
+#include "toolkit/engine/thread_state.h"
+
 #include <cub/device/device_radix_sort.cuh>
 
 #include <algorithm>
@@ -244,6 +247,7 @@ void run(
 } // namespace
 
 size_t radix_bytes(int64_t together, int64_t items, int64_t element_bytes) {
+  use_device(t_state.device); // which CUB asks for its architecture
   const Plan plan(together, element_bytes);
   const int64_t total = together * items;
   const size_t storage =
@@ -259,6 +263,7 @@ void sort_by_radix(
     const SortJob& job,
     int64_t together,
     Workspace workspace) {
+  use_device(stream.device());
   const Plan plan(together, job.codec.bytes);
   for (int64_t line = 0; line < job.lines; line += together) {
     const int64_t lines = std::min(together, job.lines - line);
