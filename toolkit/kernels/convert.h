@@ -59,16 +59,27 @@ template <class E, class C>
 struct Narrow {
   static MUSA_KERNEL_FN E of(C c) { return static_cast<E>(c); }
 };
+template <class I, class C>
+MUSA_KERNEL_FN I whole_part(C c) {
+#if defined(__CUDA_ARCH__)
+  // Devices give the nearest integer instead of the smallest.
+  constexpr I kLowest = I(1) << (8 * sizeof(I) - 1);
+  constexpr C kEdge = C(kLowest);
+  return c >= kEdge && c < -kEdge ? static_cast<I>(c) : kLowest;
+#else
+  return static_cast<I>(c);
+#endif
+}
 template <class E>
 struct NarrowReal {
   template <class C>
   static MUSA_KERNEL_FN E of(C c) {
     if constexpr (sizeof(E) < 4) {
-      return static_cast<E>(static_cast<int32_t>(c));
+      return static_cast<E>(whole_part<int32_t>(c));
     } else if constexpr (E(-1) > E(0)) {
-      return static_cast<E>(static_cast<int64_t>(c));
+      return static_cast<E>(whole_part<int64_t>(c));
     } else {
-      return static_cast<E>(c);
+      return whole_part<E>(c);
     }
   }
 };
@@ -79,6 +90,8 @@ struct NarrowReal {
   struct Narrow<E, double> : NarrowReal<E> {}
 MUSA_NARROW_REAL(int8_t);
 MUSA_NARROW_REAL(int16_t);
+MUSA_NARROW_REAL(int32_t);
+MUSA_NARROW_REAL(int64_t);
 MUSA_NARROW_REAL(uint8_t);
 MUSA_NARROW_REAL(uint16_t);
 MUSA_NARROW_REAL(uint32_t);

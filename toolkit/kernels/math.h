@@ -3,6 +3,7 @@
 // vectorise; double goes to the C library.
 #pragma once
 
+#include "toolkit/kernels/device_math.h"
 #include "toolkit/kernels/scalar_types.h"
 
 #include <cstdint>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr float kInfinity = __builtin_inff();
 constexpr float kNan = __builtin_nanf("");
+constexpr float kTrigLimit = 1.0e5F;
 
 MUSA_KERNEL_FN float mul_add(float a, float b, float c) {
 #if defined(__FMA__) || defined(__CUDA_ARCH__)
@@ -58,10 +60,16 @@ MUSA_KERNEL_FN bool is_nan(int64_t /*x*/) {
   return false;
 }
 
+MUSA_KERNEL_FN float root_of(float x) {
+  return __builtin_sqrtf(x);
+}
+
 MUSA_KERNEL_FN float clamp_to(float x, float low, float high) {
   const float y = x < low ? low : x;
   return x > high ? high : y;
 }
+
+#if !defined(__CUDA_ARCH__) // the device's stand in device_math.h
 
 // x = n ln 2 + r with |r| ≤ ln 2 / 2, n as a float; |x| < 2^21 or so.
 struct Reduced {
@@ -197,10 +205,6 @@ MUSA_KERNEL_FN float tanh(float x) {
   return a < 0.625F ? small : __builtin_copysignf(large, x);
 }
 
-MUSA_KERNEL_FN float sigmoid(float x) {
-  return 1.0F / (1.0F + exp(-x));
-}
-
 MUSA_KERNEL_FN float erf(float x) {
   const float z = x * x;
   float p = 8.185090701e-05F;
@@ -227,8 +231,6 @@ MUSA_KERNEL_FN float erf(float x) {
 }
 
 // Sine and cosine for |x| ≤ kTrigLimit; the caller sends the rest elsewhere.
-constexpr float kTrigLimit = 1.0e5F;
-
 struct Quadrant {
   int32_t q;
   float r;
@@ -262,6 +264,55 @@ MUSA_KERNEL_FN float sin(float x) {
 MUSA_KERNEL_FN float cos(float x) {
   const Quadrant k = reduce_half_pi(x);
   return sin_or_cos(k.q + 1, k.r);
+}
+MUSA_KERNEL_FN float tan_of(float x) {
+  const Quadrant k = reduce_half_pi(x);
+  return sin_or_cos(k.q, k.r) / sin_or_cos(k.q + 1, k.r);
+}
+MUSA_KERNEL_FN float acos_of(float x) {
+  const float a = absolute(x);
+  const bool outer = a > 0.5F;
+  // acos a = 2 asin(sqrt((1 - a) / 2)) beyond 1/2.
+  const float z = outer ? 0.5F - 0.5F * a : a * a;
+  const float y = outer ? root_of(z) : a;
+  float p = 3.757815808e-02F;
+  p = mul_add(p, z, 1.439380553e-02F);
+  p = mul_add(p, z, 3.181982040e-02F);
+  p = mul_add(p, z, 4.451547191e-02F);
+  p = mul_add(p, z, 7.500512153e-02F);
+  p = mul_add(p, z, 1.666665971e-01F);
+  const float asin = mul_add(p * z, y, y);
+  const float twice = 2.0F * asin;
+  const float far = x < 0.0F ? (3.14159274F - twice) - 8.74227766e-8F : twice;
+  const float near =
+      1.57079637F - (__builtin_copysignf(asin, x) + 4.37113883e-8F);
+  return outer ? far : near;
+}
+MUSA_KERNEL_FN float atan_of(float x) {
+  const float a = absolute(x);
+  const bool outer = a > 1.0F;
+  const float y = outer ? 1.0F / a : a;
+  const float z = y * y;
+  float p = -7.112931344e-04F;
+  p = mul_add(p, z, 4.999252502e-03F);
+  p = mul_add(p, z, -1.647130400e-02F);
+  p = mul_add(p, z, 3.470445052e-02F);
+  p = mul_add(p, z, -5.470431596e-02F);
+  p = mul_add(p, z, 7.269375026e-02F);
+  p = mul_add(p, z, -8.988788724e-02F);
+  p = mul_add(p, z, 1.109520197e-01F);
+  p = mul_add(p, z, -1.428425014e-01F);
+  p = mul_add(p, z, 1.999993175e-01F);
+  p = mul_add(p, z, -3.333333135e-01F);
+  const float inner = mul_add(p * z, y, y);
+  const float far = 1.57079637F - (inner + 4.37113883e-8F);
+  return __builtin_copysignf(outer ? far : inner, x);
+}
+
+#endif
+
+MUSA_KERNEL_FN float sigmoid(float x) {
+  return 1.0F / (1.0F + exp(-x));
 }
 
 MUSA_KERNEL_FN double exp(double x) {
@@ -298,9 +349,6 @@ MUSA_KERNEL_FN double cos(double x) {
   return __builtin_cos(x);
 }
 
-MUSA_KERNEL_FN float root_of(float x) {
-  return __builtin_sqrtf(x);
-}
 MUSA_KERNEL_FN double root_of(double x) {
   return __builtin_sqrt(x);
 }
@@ -354,55 +402,11 @@ MUSA_KERNEL_FN float pow_of(float x, float y) {
 MUSA_KERNEL_FN double pow_of(double x, double y) {
   return __builtin_pow(x, y);
 }
-// For |x| ≤ kTrigLimit, as sine and cosine.
-MUSA_KERNEL_FN float tan_of(float x) {
-  const Quadrant k = reduce_half_pi(x);
-  return sin_or_cos(k.q, k.r) / sin_or_cos(k.q + 1, k.r);
-}
 MUSA_KERNEL_FN double tan_of(double x) {
   return __builtin_tan(x);
 }
-MUSA_KERNEL_FN float acos_of(float x) {
-  const float a = absolute(x);
-  const bool outer = a > 0.5F;
-  // acos a = 2 asin(sqrt((1 - a) / 2)) beyond 1/2.
-  const float z = outer ? 0.5F - 0.5F * a : a * a;
-  const float y = outer ? root_of(z) : a;
-  float p = 3.757815808e-02F;
-  p = mul_add(p, z, 1.439380553e-02F);
-  p = mul_add(p, z, 3.181982040e-02F);
-  p = mul_add(p, z, 4.451547191e-02F);
-  p = mul_add(p, z, 7.500512153e-02F);
-  p = mul_add(p, z, 1.666665971e-01F);
-  const float asin = mul_add(p * z, y, y);
-  const float twice = 2.0F * asin;
-  const float far = x < 0.0F ? (3.14159274F - twice) - 8.74227766e-8F : twice;
-  const float near =
-      1.57079637F - (__builtin_copysignf(asin, x) + 4.37113883e-8F);
-  return outer ? far : near;
-}
 MUSA_KERNEL_FN double acos_of(double x) {
   return __builtin_acos(x);
-}
-MUSA_KERNEL_FN float atan_of(float x) {
-  const float a = absolute(x);
-  const bool outer = a > 1.0F;
-  const float y = outer ? 1.0F / a : a;
-  const float z = y * y;
-  float p = -7.112931344e-04F;
-  p = mul_add(p, z, 4.999252502e-03F);
-  p = mul_add(p, z, -1.647130400e-02F);
-  p = mul_add(p, z, 3.470445052e-02F);
-  p = mul_add(p, z, -5.470431596e-02F);
-  p = mul_add(p, z, 7.269375026e-02F);
-  p = mul_add(p, z, -8.988788724e-02F);
-  p = mul_add(p, z, 1.109520197e-01F);
-  p = mul_add(p, z, -1.428425014e-01F);
-  p = mul_add(p, z, 1.999993175e-01F);
-  p = mul_add(p, z, -3.333333135e-01F);
-  const float inner = mul_add(p * z, y, y);
-  const float far = 1.57079637F - (inner + 4.37113883e-8F);
-  return __builtin_copysignf(outer ? far : inner, x);
 }
 MUSA_KERNEL_FN double atan_of(double x) {
   return __builtin_atan(x);

@@ -58,6 +58,17 @@ philox(uint64_t seed, uint64_t counter, uint64_t stream) {
   return w;
 }
 
+// Dropout: a word at or above p * 2^32 keeps its element.
+struct KeepThreshold {
+  uint32_t word;
+  bool none;
+};
+inline KeepThreshold keep_threshold(double p) {
+  const double value = p * 0x1p32 + 0.5;
+  const bool none = value >= 0x1p32;
+  return {value <= 0 || none ? 0 : static_cast<uint32_t>(value), none};
+}
+
 // (0, 1] in steps of 2^-24: exact.
 MUSA_KERNEL_FN float uniform_float(uint32_t word) {
   return static_cast<float>(static_cast<int32_t>(word >> 8) + 1) * 0x1p-24F;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half and bfloat16 as bit patterns, and conversions that vectorise.
+// Half and bfloat16 as bit patterns, and conversions that vectorise; a device
+// has instructions for them.
 #pragma once
 
 #include <cstdint>
@@ -41,13 +42,24 @@ MUSA_KERNEL_FN float to_float(Bfloat16 v) {
 
 // Nearest, ties to even; a NaN stays one.
 MUSA_KERNEL_FN Bfloat16 to_bfloat16(float v) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  Bfloat16 r;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+  return r;
+#else
   const uint32_t b = bits_as<uint32_t>(v);
   const uint32_t rounded = b + 0x7FFFU + ((b >> 16) & 1U);
   const bool nan = (b & 0x7FFFFFFFU) > 0x7F800000U;
   return {static_cast<uint16_t>((nan ? (b | 0x00400000U) : rounded) >> 16)};
+#endif
 }
 
 MUSA_KERNEL_FN float to_float(Half v) {
+#if defined(__CUDA_ARCH__)
+  float r;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(v.bits));
+  return r;
+#else
   const uint32_t sign = static_cast<uint32_t>(v.bits & 0x8000U) << 16;
   const uint32_t magnitude = static_cast<uint32_t>(v.bits & 0x7FFFU) << 13;
   // Normal numbers: move the exponent. Infinity and NaN: move it twice.
@@ -59,9 +71,15 @@ MUSA_KERNEL_FN float to_float(Half v) {
   const uint32_t chosen = magnitude < 0x00800000U ? bits_as<uint32_t>(small)
                                                   : bits_as<uint32_t>(normal);
   return bits_as<float>(chosen | sign);
+#endif
 }
 
 MUSA_KERNEL_FN Half to_half(float v) {
+#if defined(__CUDA_ARCH__)
+  Half r;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+  return r;
+#else
   const uint32_t b = bits_as<uint32_t>(v);
   const uint32_t sign = (b >> 16) & 0x8000U;
   const uint32_t a = b & 0x7FFFFFFFU;
@@ -73,6 +91,7 @@ MUSA_KERNEL_FN Half to_half(float v) {
   r = a >= 0x477FF000U ? 0x7C00U : r; // rounds to infinity
   r = a > 0x7F800000U ? (0x7E00U | ((a >> 13) & 0x1FFU)) : r;
   return {static_cast<uint16_t>(sign | r)};
+#endif
 }
 
 } // namespace

@@ -42,6 +42,9 @@ MUSA_UNARY_FUNCTOR(UnaryDivBy, divide(alpha, x));
 MUSA_UNARY_FUNCTOR(UnaryFloorDivBy, floor_div(alpha, x));
 MUSA_UNARY_FUNCTOR(UnaryTruncDivBy, truncated_div(alpha, x));
 MUSA_UNARY_FUNCTOR(UnaryPow, power(x, alpha));
+// Powers with short forms, which are also exact where the general one is not.
+MUSA_UNARY_FUNCTOR(UnaryCube, x* x* x);
+MUSA_UNARY_FUNCTOR(UnaryReciprocalSquare, T(1) / (x * x));
 MUSA_UNARY_FUNCTOR(UnaryMax, larger(x, alpha));
 MUSA_UNARY_FUNCTOR(UnaryMin, smaller(x, alpha));
 MUSA_UNARY_FUNCTOR(UnaryAbs, absolute(x));

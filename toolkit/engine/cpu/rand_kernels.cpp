@@ -257,20 +257,9 @@ void generate(const RandArgs& args, int64_t begin, int64_t end) {
   }
 }
 
-// A word at or above p * 2^32 keeps its element.
-struct Threshold {
-  explicit Threshold(double p) {
-    const double value = p * 0x1p32 + 0.5;
-    none = value >= 0x1p32;
-    word = value <= 0 || none ? 0 : static_cast<uint32_t>(value);
-  }
-  uint32_t word;
-  bool none;
-};
-
 void dropout(const DropoutJob& job, int64_t begin, int64_t end) {
   alignas(64) uint32_t buffer[kBuffer + kBatch];
-  const Threshold threshold(job.p);
+  const kernels::KeepThreshold threshold = kernels::keep_threshold(job.p);
   const uint8_t possible = threshold.none ? 0 : 1;
   with_floating(job.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
