@@ -14,6 +14,43 @@ class CudaDnn final : public Dnn {
   size_t workspace_bytes(Family family, const View& in) override;
   void fail(Stream& stream, musaError_t code, const char* name) override;
 
+  void unary(
+      Stream& stream,
+      UnaryMode mode,
+      const View& out,
+      const View& in,
+      Scalar alpha,
+      Scalar beta) override;
+  void binary(
+      Stream& stream,
+      BinaryMode mode,
+      const View& out,
+      const View& left,
+      const View& right,
+      Scalar alpha) override;
+  void ternary(
+      Stream& stream,
+      TernaryMode mode,
+      const View& out,
+      const View* inputs,
+      Scalar alpha) override;
+  void fill(Stream& stream, const View& out, Scalar value, const View* mask)
+      override;
+  void copy(Stream& stream, const View& out, const View& in) override;
+  void concat(
+      Stream& stream,
+      const View& out,
+      int axis,
+      int count,
+      const View* inputs) override;
+  void dropout(Stream& stream, const DropoutArgs& args) override;
+  void dropout_backward(
+      Stream& stream,
+      const View& grad_in,
+      const View& grad_out,
+      const View& mask,
+      double scale) override;
+
   void gather(
       Stream& stream,
       GatherMode mode,

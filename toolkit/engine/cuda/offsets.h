@@ -7,6 +7,7 @@
 
 #include "toolkit/kernels/scalar_types.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -39,7 +40,7 @@ inline Divider make_divider(int64_t divisor) {
 }
 
 // Operands over common extents, outermost first; strides in any unit.
-template <int Operands>
+template <size_t Operands>
 struct Nest {
   int32_t rank;
   int64_t dims[kMaxRank];
@@ -54,11 +55,11 @@ struct Nest {
 };
 
 // Strides in bytes of views of equal sizes.
-template <int Operands>
+template <size_t Operands>
 Nest<Operands> make_nest(const View* const (&views)[Operands]) {
   Nest<Operands> nest; // NOLINT(cppcoreguidelines-pro-type-member-init)
   nest.rank = views[0]->rank;
-  for (int i = 0; i < Operands; ++i) {
+  for (size_t i = 0; i < Operands; ++i) {
     const int64_t bytes = element_bytes(views[i]->dtype);
     for (int d = 0; d < nest.rank; ++d) {
       nest.dims[d] = views[0]->dims[d];
@@ -70,11 +71,11 @@ Nest<Operands> make_nest(const View* const (&views)[Operands]) {
 
 // Drops extents of one, orders the others by the first operand's strides and
 // merges what lies in one piece for all operands. The rank is 1 at least.
-template <int Operands>
+template <size_t Operands>
 void collapse(Nest<Operands>& nest) {
   const auto put = [&](int to, int64_t extent, int from) {
     nest.dims[to] = extent;
-    for (int i = 0; i < Operands; ++i)
+    for (size_t i = 0; i < Operands; ++i)
       nest.strides[i][to] = nest.strides[i][from];
   };
   int rank = 0;
@@ -88,14 +89,14 @@ void collapse(Nest<Operands>& nest) {
     const int64_t* order = nest.strides[0];
     for (int e = d; e > 0 && order[e - 1] < order[e]; --e) {
       std::swap(nest.dims[e - 1], nest.dims[e]);
-      for (int i = 0; i < Operands; ++i)
+      for (size_t i = 0; i < Operands; ++i)
         std::swap(nest.strides[i][e - 1], nest.strides[i][e]);
     }
   }
   int last = 0;
   for (int d = 1; d < rank; ++d) {
     bool joins = true;
-    for (int i = 0; i < Operands; ++i)
+    for (size_t i = 0; i < Operands; ++i)
       joins &= nest.strides[i][last] == nest.strides[i][d] * nest.dims[d];
     const int64_t outer = joins ? nest.dims[last] : 1;
     last += joins ? 0 : 1;
@@ -105,13 +106,13 @@ void collapse(Nest<Operands>& nest) {
 }
 
 // Do positions fit 31 bits, and the operands' offsets 32?
-template <int Operands>
+template <size_t Operands>
 bool fits(const Nest<Operands>& nest) {
   constexpr int64_t kPositions = int64_t{1} << 31;
   constexpr int64_t kReach = int64_t{1} << 32;
   if (nest.numel() >= kPositions)
     return false;
-  for (int i = 0; i < Operands; ++i) {
+  for (size_t i = 0; i < Operands; ++i) {
     int64_t reach = 0;
     for (int d = 0; d < nest.rank; ++d)
       reach += (nest.dims[d] - 1) * nest.strides[i][d];
@@ -123,7 +124,7 @@ bool fits(const Nest<Operands>& nest) {
 
 // Calls f(nest, address) for pieces that fit, each with its operands'
 // addresses; strides are in bytes. One piece in all but huge calls.
-template <int Operands, class F>
+template <size_t Operands, class F>
 void for_pieces(
     const Nest<Operands>& nest,
     char* const (&address)[Operands],
@@ -142,14 +143,14 @@ void for_pieces(
   for_pieces(part, address, f);
   part.dims[d] = nest.dims[d] - half;
   char* rest[Operands];
-  for (int i = 0; i < Operands; ++i)
+  for (size_t i = 0; i < Operands; ++i)
     rest[i] = address[i] + half * nest.strides[i][d];
   for_pieces(part, rest, f);
 }
 
 // From a position in a nest that fits to the operands' offsets, in the unit of
 // its strides.
-template <int Operands>
+template <size_t Operands>
 struct Offsets {
   int32_t rank;
   // Innermost first.
@@ -157,40 +158,40 @@ struct Offsets {
   uint32_t strides[kMaxRank][Operands];
 
   // Of several positions at once.
-  template <int Count>
+  template <size_t Count>
   MUSA_KERNEL_FN void of(
       uint32_t (&position)[Count],
       uint32_t (&at)[Operands][Count]) const {
-    for (int i = 0; i < Operands; ++i) {
-      for (int k = 0; k < Count; ++k)
+    for (size_t i = 0; i < Operands; ++i) {
+      for (size_t k = 0; k < Count; ++k)
         at[i][k] = 0;
     }
     int d = 0;
     for (; d < rank - 1; ++d) {
       const Divider divider = dims[d];
-      for (int k = 0; k < Count; ++k) {
+      for (size_t k = 0; k < Count; ++k) {
         const uint32_t rest = divider.quotient(position[k]);
         const uint32_t index = position[k] - rest * divider.divisor;
         position[k] = rest;
-        for (int i = 0; i < Operands; ++i)
+        for (size_t i = 0; i < Operands; ++i)
           at[i][k] += index * strides[d][i];
       }
     }
-    for (int k = 0; k < Count; ++k) {
-      for (int i = 0; i < Operands; ++i)
+    for (size_t k = 0; k < Count; ++k) {
+      for (size_t i = 0; i < Operands; ++i)
         at[i][k] += position[k] * strides[d][i];
     }
   }
 };
 
-template <int Operands>
+template <size_t Operands>
 Offsets<Operands> make_offsets(const Nest<Operands>& nest) {
   Offsets<Operands> offsets; // NOLINT(cppcoreguidelines-pro-type-member-init)
   offsets.rank = nest.rank;
   for (int d = 0; d < nest.rank; ++d) {
     const int from = nest.rank - 1 - d;
     offsets.dims[d] = make_divider(nest.dims[from]);
-    for (int i = 0; i < Operands; ++i)
+    for (size_t i = 0; i < Operands; ++i)
       offsets.strides[d][i] = static_cast<uint32_t>(nest.strides[i][from]);
   }
   return offsets;
