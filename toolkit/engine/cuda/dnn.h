@@ -51,6 +51,23 @@ class CudaDnn final : public Dnn {
       const View& mask,
       double scale) override;
 
+  size_t matmul_workspace_bytes(const MatmulArgs& args) override;
+  void matmul(Stream& stream, const MatmulArgs& args) override;
+  size_t dot_workspace_bytes(const View& left) override;
+  void dot(
+      Stream& stream,
+      const View& out,
+      const View& left,
+      const View& right,
+      Workspace workspace) override;
+  size_t convolution_workspace_bytes(Family family, const ConvolutionArgs& args)
+      override;
+  void convolution(Stream& stream, const ConvolutionArgs& args) override;
+  void convolution_backward_data(Stream& stream, const ConvolutionArgs& args)
+      override;
+  void convolution_backward_filter(Stream& stream, const ConvolutionArgs& args)
+      override;
+
   void gather(
       Stream& stream,
       GatherMode mode,
