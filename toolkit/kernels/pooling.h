@@ -63,12 +63,14 @@ pool_interior(const PoolAxisOf<Index>& a, Index& first, Index& last) {
 }
 
 // The windows of outputs [first, last), and no others, may hold a position of
-// [begin, end); with a dilation some of them may step over it.
-template <class Index>
+// [begin, end); with a dilation some of them may step over it. by_stride(n) is
+// n / stride for n >= 0, which a device has cheaper ways to find.
+template <class Index, class Divide>
 MUSA_KERNEL_FN void pool_covering(
     const PoolAxisOf<Index>& a,
     Index begin,
     Index end,
+    Divide&& by_stride,
     Index& first,
     Index& last) {
   if (a.adaptive) {
@@ -77,8 +79,8 @@ MUSA_KERNEL_FN void pool_covering(
     return;
   }
   const Index missed = begin + a.pad - (a.kernel - 1) * a.dilation;
-  first = missed > 0 ? (missed + a.stride - 1) / a.stride : 0;
-  last = (end - 1 + a.pad) / a.stride + 1;
+  first = missed > 0 ? by_stride(missed + a.stride - 1) : 0;
+  last = by_stride(end - 1 + a.pad) + 1;
   last = last < a.out ? last : a.out;
 }
 

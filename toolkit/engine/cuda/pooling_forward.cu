@@ -69,27 +69,53 @@ struct Mean {
   }
 };
 
-// A window of Size x Size without dilation on one plane: all loads first.
+// A square window without dilation on one plane, of which some position lies
+// inside: all loads first. Those outside are moved to the border, where the
+// largest has been seen already, or is about to be.
 template <int Size, class T, int V, class Fold>
-__device__ void
-fold_square(const Shape& s, const Place& at, const T* in, Fold& fold) {
+__device__ int32_t fold_square(
+    const Shape& s,
+    const Place& at,
+    const T* in,
+    uint32_t base,
+    Fold& fold) {
   const int32_t top = at.h * s.h.stride - s.h.pad;
   const int32_t left = at.w * s.w.stride - s.w.pad;
+  int32_t rows[Size];
+  int32_t columns[Size];
+  int32_t rows_inside = 0;
+  int32_t columns_inside = 0;
+#pragma unroll
+  for (int i = 0; i < Size; ++i) {
+    const int32_t h = min(max(top + i, 0), s.h.in - 1);
+    const int32_t w = min(max(left + i, 0), s.w.in - 1);
+    rows_inside += h == top + i ? 1 : 0;
+    columns_inside += w == left + i ? 1 : 0;
+    rows[i] = h * s.w.in;
+    columns[i] = w;
+  }
+  fold = Fold(rows[0] + columns[0]);
+  // Unsigned offsets from one pointer cost an instruction each.
   Pack<T, V> values[Size * Size];
 #pragma unroll
   for (int i = 0; i < Size * Size; ++i) {
-    const int32_t h = top + i / Size;
-    const int32_t w = left + i % Size;
-    if (h >= 0 && h < s.h.in && w >= 0 && w < s.w.in)
-      values[i] = load_pack<V>(in + (h * s.w.in + w) * s.depth);
+    const int32_t row = rows[i / Size] * s.depth;
+    const int32_t column = columns[i % Size] * s.depth;
+    values[i] = load_pack<V>(in + (base + static_cast<uint32_t>(row + column)));
   }
 #pragma unroll
   for (int i = 0; i < Size * Size; ++i) {
-    const int32_t h = top + i / Size;
+    // A sum has no use for what is outside.
     const int32_t w = left + i % Size;
-    if (h >= 0 && h < s.h.in && w >= 0 && w < s.w.in)
-      fold.take(values[i], h * s.w.in + w);
+    const int32_t h = top + i / Size;
+    if (Fold::kIsMaximum || (h >= 0 && h < s.h.in && w >= 0 && w < s.w.in))
+      fold.take(values[i], rows[i / Size] + columns[i % Size]);
   }
+  if (s.divisor != 0)
+    return s.divisor;
+  return s.count_padding ? (min(top + Size, s.h.in + s.h.pad) - top) *
+          (min(left + Size, s.w.in + s.w.pad) - left)
+                         : rows_inside * columns_inside;
 }
 
 struct Windows {
@@ -137,17 +163,22 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(
   if (n >= total)
     return;
   const Place at = place_of(s, n);
-  in += at.plane * s.in_positions * s.depth + at.pack * V;
-  const Windows windows = windows_of(s, at);
-  Fold fold(windows.first(s));
-  if constexpr (Size != 0)
-    fold_square<Size, T, V>(s, at, in, fold);
-  else
-    fold_window<T, V>(s, windows, in, fold);
+  const auto base =
+      static_cast<uint32_t>(at.plane * s.in_positions * s.depth + at.pack * V);
   Wide<T> divisor = 0;
-  if (!Fold::kIsMaximum)
-    divisor =
-        static_cast<Wide<T>>(divisor_of(s, windows.d, windows.h, windows.w));
+  Fold fold(0);
+  if constexpr (Size != 0) {
+    const int32_t positions = fold_square<Size, T, V>(s, at, in, base, fold);
+    if (!Fold::kIsMaximum)
+      divisor = static_cast<Wide<T>>(positions);
+  } else {
+    const Windows windows = windows_of(s, at);
+    fold = Fold(windows.first(s));
+    fold_window<T, V>(s, windows, in + base, fold);
+    if (!Fold::kIsMaximum)
+      divisor =
+          static_cast<Wide<T>>(divisor_of(s, windows.d, windows.h, windows.w));
+  }
   Wide<T> result[V];
 #pragma unroll
   for (int i = 0; i < V; ++i)
@@ -252,14 +283,19 @@ __global__ void __launch_bounds__(kThreads) large_kernel(
   }
 }
 
-// Is the window the same square on every position, without dilation?
+// Has every window of an axis without dilation a position inside?
+bool reaches(const PoolExtent& e) {
+  return e.dilation == 1 && !e.adaptive && e.pad < e.kernel &&
+      int64_t{e.out - 1} * e.stride - e.pad < e.in;
+}
+
+// Is the window the same square on every position?
 int square_size(const PoolJob& job) {
   const PoolExtent& d = job.axis[0];
   const PoolExtent& h = job.axis[1];
   const PoolExtent& w = job.axis[2];
   const bool flat = d.in == 1 && d.out == 1 && d.pad == 0 && d.kernel == 1;
-  const bool fits = flat && !h.adaptive && !w.adaptive && h.dilation == 1 &&
-      w.dilation == 1 && h.kernel == w.kernel;
+  const bool fits = flat && reaches(h) && reaches(w) && h.kernel == w.kernel;
   return fits && (w.kernel == 2 || w.kernel == 3) ? w.kernel : 0;
 }
 

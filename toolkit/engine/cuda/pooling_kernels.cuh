@@ -36,6 +36,9 @@ struct Shape {
   int32_t out_positions;
   int32_t divisor;
   bool count_padding;
+  Divider stride_d;
+  Divider stride_h;
+  Divider stride_w;
   Divider by_pack;
   Divider by_w;
   Divider by_h;
@@ -47,6 +50,9 @@ inline Shape make_shape(const PoolJob& job) {
   s.d = axis_of(job.axis[0]);
   s.h = axis_of(job.axis[1]);
   s.w = axis_of(job.axis[2]);
+  s.stride_d = make_divider(s.d.stride);
+  s.stride_h = make_divider(s.h.stride);
+  s.stride_w = make_divider(s.w.stride);
   s.depth = job.depth;
   s.in_positions = static_cast<int32_t>(job.in_positions());
   s.out_positions = static_cast<int32_t>(job.out_positions());
