@@ -16,7 +16,7 @@ extern "C" {
 /* The marker that a loader looks for: the vendor's library has none. */
 MUSART_PUBLIC int musaPortableAbi(void);
 
-/* Name of the engine that runs the work: "cpu". */
+/* Name of the engine that runs the work: "cpu" or "cuda". */
 MUSART_PUBLIC const char* musaPortableEngine(void);
 
 /* Counts since the process started; 0 for a name that is none of:
@@ -24,7 +24,8 @@ MUSART_PUBLIC const char* musaPortableEngine(void);
                  hold the caller, musaFree and musaFreeHost
    "tasks"       tasks submitted by calls (not the engine's own waits)
    "wakes"       submits that had to wake a thread
-   "full_queue"  submits that were held by a full queue */
+   "full_queue"  submits that were held by a full queue
+   An engine that leaves queues to a driver counts the waits alone. */
 MUSART_PUBLIC unsigned long long musaPortableCounter(const char* name);
 
 /* Stops the engine: the task that runs ends, the rest is dropped, and later

@@ -8,13 +8,23 @@
 
 namespace musa_standin::engine::cuda {
 
-// Throws Error with the mapped code, under CUDA's name and sentence. An error
-// that breaks the current device becomes its sticky error.
-[[noreturn]] void raise(cudaError_t result, const char* task = nullptr);
+// Throws Error with the mapped code and CUDA's name of it. An error that breaks
+// a device becomes its sticky error: the thread's current one, or this one.
+[[noreturn]] void raise(cudaError_t result);
+[[noreturn]] void raise(cudaError_t result, int device);
+// With the name of the operator whose call it was.
+[[noreturn]] void raise(cudaError_t result, const char* task);
 
 inline void check(cudaError_t result) {
   if (__builtin_expect(result != cudaSuccess, 0)) {
     raise(result);
+  }
+}
+
+// For calls that go to a device without making it current.
+inline void check(cudaError_t result, int device) {
+  if (__builtin_expect(result != cudaSuccess, 0)) {
+    raise(result, device);
   }
 }
 

@@ -159,7 +159,7 @@ void Device::keep_error(musaError_t code, const char* what, const char* task) {
     }
     print(index_, task, code, what);
     error_ = code;
-    error_what_ = what;
+    error_what_ = *task != '\0' ? std::string(task) + ": " + what : what;
     error_task_ = task;
     has_error_.store(true, std::memory_order_release);
     if (!sticky_now) {
@@ -183,8 +183,7 @@ void Device::take_reported() {
   const auto code = static_cast<musaError_t>(word >> kErrorCodeShift);
   const auto* task =
       reinterpret_cast<const char*>(word & ((1ULL << kErrorCodeShift) - 1));
-  const std::string what = std::string(task) + ": " + error_text(code);
-  keep_error(code, what.c_str(), task);
+  keep_error(code, error_text(code), task);
 }
 
 void Device::throw_error() {
@@ -320,7 +319,9 @@ bool Device::end_work() {
 void Device::reset() {
   resetting_.store(true, std::memory_order_release);
   const bool broken = end_work();
-  wait_for_host_functions();
+  if (broken) {
+    wait_for_host_functions(*this); // they would write what CUDA takes away
+  }
   drop_streams(index_, broken);
   drop_events(index_, broken);
   drop_blocks(index_, broken);

@@ -59,6 +59,9 @@ class Device {
 
   // --- host functions ---
   [[nodiscard]] HostWords& host_words() { return host_words_; }
+  // That were handed to a thread and have not returned.
+  [[nodiscard]] std::atomic<int>& host_calls() { return host_calls_; }
+  [[nodiscard]] int host_calls() const { return host_calls_.load(); }
   // What `start` returns, which is called once for each context.
   template <class F>
   void* wait_value(F&& start) {
@@ -103,6 +106,7 @@ class Device {
 
   std::mutex host_mutex_;
   HostWords host_words_;
+  std::atomic<int> host_calls_{0};
   void* wait_value_ = nullptr;
 
   std::mutex settings_mutex_;

@@ -3,6 +3,7 @@
 #include "toolkit/engine/cuda/host_function.h"
 
 #include "toolkit/engine/cuda/device.h"
+#include "toolkit/engine/cuda/graph_runtime.h"
 #include "toolkit/engine/cuda/host_threads.h"
 #include "toolkit/engine/thread_state.h"
 
@@ -44,8 +45,10 @@ void call_function(const HostCall& call) {
 }
 
 // --- what CUDA calls ---
-void CUDART_CB post(void* call) {
-  post_call(static_cast<HostCall*>(call));
+void CUDART_CB post(void* argument) {
+  auto* call = static_cast<HostCall*>(argument);
+  call->device->host_calls().fetch_add(1);
+  post_call(call);
 }
 // In a captured graph, which may run it again.
 void CUDART_CB call_again(void* call) {
@@ -105,12 +108,6 @@ WaitValue try_wait_value(const HostWords& words) {
   return works ? wait : nullptr;
 }
 
-bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream, &status));
-  return status != cudaStreamCaptureStatusNone;
-}
-
 // The function's thread writes the word that the stream then waits for. Nobody
 // else's function may come between the two.
 void enqueue_post(
@@ -128,18 +125,20 @@ void enqueue_post(
     raise(result);
   }
   (void)call.release(); // NOLINT(bugprone-unused-return-value): post's now
-  if (wait_for(wait, at, words, word) != CUDA_SUCCESS) {
-    throw Error(
-        musaErrorLaunchFailure,
-        "the stream could not be made to wait for a host function");
-  }
+  // The driver's codes have the numbers of the runtime's.
+  check(static_cast<cudaError_t>(wait_for(wait, at, words, word)));
 }
 
 void enqueue(Stream& stream, const HostCall& what) {
   const cudaStream_t at = native(stream);
   auto call = std::make_unique<HostCall>(what);
   call->device = &device(stream.device());
-  if (is_capturing(at)) {
+  if (is_captured(at)) {
+    if (what.callback != nullptr) {
+      throw Error(
+          musaErrorStreamCaptureUnsupported,
+          "callbacks cannot be captured; host functions can");
+    }
     check(cudaLaunchHostFunc(at, &call_again, call.get()));
     (void)call.release(); // NOLINT(bugprone-unused-return-value): the graph's
     return;
@@ -162,8 +161,9 @@ void enqueue(Stream& stream, const HostCall& what) {
 void run_call(HostCall* argument) noexcept {
   const std::unique_ptr<HostCall> call(argument);
   call_function(*call);
-  call->device->host_words().write(call->word);
-  call_returned();
+  Device& device = *call->device;
+  device.host_words().write(call->word);
+  device.host_calls().fetch_sub(1);
 }
 
 void launch_host_function(Stream& stream, musaHostFn_t function, void* data) {
@@ -185,11 +185,8 @@ void add_callback(
   enqueue(stream, call);
 }
 
-void wait_for_host_functions() noexcept {
-  if (t_state.in_host_function) {
-    return;
-  }
-  while (pending_calls() != 0) {
+void wait_for_host_functions(const Device& device) noexcept {
+  while (!t_state.in_host_function && device.host_calls() != 0) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }

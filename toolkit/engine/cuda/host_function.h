@@ -8,6 +8,8 @@
 
 namespace musa_standin::engine::cuda {
 
+class Device;
+
 // The function may take as long as it likes, and may not call the runtime. It
 // runs on a thread of the engine's: CUDA has one for all streams, and a
 // function that waits there would hold every other stream's.
@@ -18,8 +20,8 @@ void add_callback(
     musaStreamCallback_t callback,
     void* data);
 
-// Until no function runs or waits for a thread; those of a device that is
-// broken, being reset or stopped are passed over. Returns at once inside one.
-void wait_for_host_functions() noexcept;
+// Until none of the device's runs or waits for a thread. Returns at once inside
+// one.
+void wait_for_host_functions(const Device& device) noexcept;
 
 } // namespace musa_standin::engine::cuda

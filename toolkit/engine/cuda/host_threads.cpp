@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
@@ -73,24 +72,13 @@ class Threads {
   int idle_ = 0; // threads that wait for work, or are about to
 };
 
-std::atomic<int> g_pending{0};
-
 } // namespace
 
 void post_call(HostCall* call) noexcept {
   static auto* const threads = new Threads;
-  g_pending.fetch_add(1);
   if (!threads->post(call)) {
     run_call(call); // on CUDA's thread: late is better than never
   }
-}
-
-int pending_calls() noexcept {
-  return g_pending.load();
-}
-
-void call_returned() noexcept {
-  g_pending.fetch_sub(1);
 }
 
 } // namespace musa_standin::engine::cuda

@@ -8,11 +8,6 @@ struct HostCall;
 
 // Has run_call(call) run on some thread, soon; never fails and never waits.
 void post_call(HostCall* call) noexcept;
-// Calls that are posted and have not returned.
-int pending_calls() noexcept;
-
-// For run_call: the last thing that it does.
-void call_returned() noexcept;
 // host_function.cpp's.
 void run_call(HostCall* call) noexcept;
 

@@ -6,6 +6,7 @@
 #include "toolkit/engine/cuda/counters.h"
 #include "toolkit/engine/cuda/device.h"
 #include "toolkit/engine/cuda/event.h"
+#include "toolkit/engine/cuda/graph_runtime.h"
 #include "toolkit/engine/cuda/host_function.h"
 #include "toolkit/engine/cuda/mem_pool.h"
 #include "toolkit/engine/cuda/memory.h"
@@ -37,12 +38,12 @@ bool done(cudaError_t result, int index) {
     (void)cudaGetLastError(); // for CUDA it is an error too
     return false;
   }
-  check(result);
+  check(result, index);
   device(index).throw_error();
   return true;
 }
 
-class CudaRuntime final : public Runtime {
+class CudaRuntime final : public GraphRuntime {
  public:
   const char* engine_name() const noexcept override { return "cuda"; }
 
@@ -280,7 +281,7 @@ class CudaRuntime final : public Runtime {
   }
   void synchronize_event(engine::Event& event) override {
     count(Counter::kWaits);
-    check(cudaEventSynchronize(own(event).native()));
+    check(cudaEventSynchronize(own(event).native()), event.device());
     device(event.device()).throw_error();
   }
   bool query_event(engine::Event& event) override {
@@ -293,7 +294,9 @@ class CudaRuntime final : public Runtime {
           "the events are of different devices");
     }
     float ms = 0;
-    check(cudaEventElapsedTime(&ms, own(start).native(), own(end).native()));
+    check(
+        cudaEventElapsedTime(&ms, own(start).native(), own(end).native()),
+        start.device());
     device(start.device()).throw_error();
     return ms;
   }

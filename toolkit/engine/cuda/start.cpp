@@ -3,6 +3,7 @@
 #include "toolkit/engine/cuda/start.h"
 
 #include "toolkit/engine/cuda/check.h"
+#include "toolkit/engine/cuda/device.h"
 #include "toolkit/engine/cuda/host_function.h"
 #include "toolkit/engine/thread_state.h"
 
@@ -10,9 +11,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <thread>
 
 namespace musa_standin::engine::cuda {
 
@@ -20,6 +23,7 @@ int g_ordinals[kMaxDevices];
 
 namespace {
 
+constexpr std::chrono::milliseconds kLeave(1);
 constexpr int kNotCounted = -1;
 std::atomic<int> g_count{kNotCounted};
 std::mutex g_mutex;
@@ -108,9 +112,19 @@ int device_count() {
 
 void stop_engine() noexcept {
   const uint32_t before = g_gate.fetch_or(kGateStopped);
-  if ((before & kGateForked) == 0) {
-    wait_for_host_functions();
+  if ((before & (kGateForked | kGateStopped)) != 0 ||
+      g_count.load(std::memory_order_acquire) <= 0) {
+    return;
   }
+  for (int i = 0; i < g_count.load(); ++i) {
+    const Device* at = device_if_started(i);
+    if (at != nullptr) {
+      wait_for_host_functions(*at);
+    }
+  }
+  // Calls that other threads began before the gate closed leave CUDA before
+  // its own handlers take it apart.
+  std::this_thread::sleep_for(kLeave);
 }
 
 } // namespace musa_standin::engine::cuda
