@@ -76,6 +76,21 @@ def gpus() -> list[dict[str, str]]:
     return [dict(zip(names, row, strict=False)) for row in rows]
 
 
+def _nvcc() -> str | None:
+    return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+
+
+def _engine() -> list[str]:
+    """CMake's words for the toolkit: the engine, for the GPU at hand."""
+    nvcc = _nvcc()
+    return [
+        "-DMUSA_ENGINE=cuda",
+        "-DMUSA_BENCHMARKS=OFF",
+        f"-DCMAKE_CUDA_ARCHITECTURES={_architectures()}",
+        *([f"-DCMAKE_CUDA_COMPILER={nvcc}"] if nvcc else []),
+    ]
+
+
 def _architectures() -> str:
     found = {gpu["compute_cap"].replace(".", "") for gpu in gpus()}
     return ";".join(sorted(found)) or _SM_WITHOUT_GPU
@@ -116,11 +131,9 @@ def _build(place: Place) -> dict[str, Any]:
         seconds[name] = round(time.monotonic() - start, 1)
 
     toolkit = [
-        "-DMUSA_ENGINE=cuda",
-        "-DMUSA_BENCHMARKS=OFF",
+        *_engine(),
         f"-DMUSA_CONFORMANCE={tests}",
         f"-DCONFORMANCE_GTEST_SOURCE={GOOGLETEST}",
-        f"-DCMAKE_CUDA_ARCHITECTURES={_architectures()}",
         f"-DCMAKE_INSTALL_PREFIX={PREFIX}",
     ]
     source = ["-S", ROOT / "toolkit", "-B", _TOOLKIT]
@@ -136,7 +149,9 @@ def _build(place: Place) -> dict[str, Any]:
     kernels = place.stage / "torch_fl" / "lib" / "libflagos_kernels.so"
     if kernels.exists():
         shutil.copy2(kernels, PREFIX / "lib")
-    seconds["launch floor"] = cuda_bench.build_floor(_architectures())
+    seconds["launch floor"] = cuda_bench.build_floor(
+        _nvcc() or "nvcc", _architectures()
+    )
     if _is_installed(python):
         build(python)
     return {
@@ -152,9 +167,8 @@ def _compile(python: Python) -> None:
     """The engine's sources alone, where nvcc and the libraries are there."""
     cmake, path = python.tool("cmake"), tool_path(python)
     tree = BUILD / "cuda-compile"
-    words = ["-S", ROOT / "toolkit", "-B", tree, *_common(python)]
-    words += ["-DMUSA_ENGINE=cuda", "-DMUSA_BENCHMARKS=OFF", "-DMUSA_CONFORMANCE=OFF"]
-    words += [f"-DCMAKE_CUDA_ARCHITECTURES={_architectures()}"]
+    words = ["-S", ROOT / "toolkit", "-B", tree, *_common(python), *_engine()]
+    words += ["-DMUSA_CONFORMANCE=OFF"]
     try:
         logged("cuda configuring the engine", [cmake, *words], env=path)
     except Missing as missing:
@@ -236,7 +250,7 @@ def _versions(python: Python) -> dict[str, str]:
         "timm",
     ]
     found = dict(zip(names, python.versions(names), strict=True))
-    nvcc = shutil.which("nvcc")
+    nvcc = _nvcc()
     text = capture([nvcc, "--version"]) if nvcc else ""
     release = re.search(r"release (\S+),", text)
     found["nvcc"] = release[1] if release else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -32,19 +31,11 @@ QUESTIONS = (
 )
 
 
-def nvcc() -> str:
-    """The compiler that CMake finds too."""
-    found = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
-    if found is None:
-        raise Stop("nvcc is neither on PATH nor in /usr/local/cuda/bin.")
-    return found
-
-
-def build_floor(architectures: str) -> float:
+def build_floor(nvcc: str, architectures: str) -> float:
     """The library that launches an empty kernel; returns the seconds it took."""
     start = time.monotonic()
     _FLOOR.parent.mkdir(parents=True, exist_ok=True)
-    words = [nvcc(), "-O2", "-shared", "-cudart", "shared", "-Xcompiler", "-fPIC"]
+    words = [nvcc, "-O2", "-shared", "-cudart", "shared", "-Xcompiler", "-fPIC"]
     for sm in architectures.split(";"):
         words += ["-gencode", f"arch=compute_{sm},code=sm_{sm}"]
     words += ["-o", str(_FLOOR), str(_FOLDER / "launch_floor.cu")]

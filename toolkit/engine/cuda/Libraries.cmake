@@ -64,7 +64,7 @@ function(_musa_cuda_library name)
       set(where "${root}")
     endif()
     musa_error("${arg_TITLE} (${arg_HEADER} and ${arg_SONAME}) is not in ${where}: \
-`pip install --no-deps ${arg_WHEEL}`, or set ${arg_ROOT}.")
+`pip install --no-deps ${arg_WHEEL}`, or set ${arg_ROOT} or the environment variable FLAGOS_CUDA_LIBRARIES.")
   endif()
   message(STATUS "${arg_TITLE}: ${library}")
   add_library(${name} SHARED IMPORTED GLOBAL)
