@@ -14,6 +14,7 @@ namespace musa_standin::engine::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kEach = 4; // items of a thread
 constexpr size_t kAlignment = 256;
 
 size_t aligned(size_t bytes) {
@@ -66,26 +67,40 @@ size_t sort_bytes(int64_t total) {
   return bytes;
 }
 
+// Item i of the thread's, a warp's side by side; at most the last one.
+__device__ uint32_t own_item(const Part& part, int i) {
+  const uint32_t n = (blockIdx.x * kEach + i) * kThreads + threadIdx.x;
+  return n < part.total ? n : part.total - 1;
+}
+
 template <class K, class Bits>
 __global__ void __launch_bounds__(kThreads)
     encode_kernel(Part part, K* __restrict__ keys, uint32_t* __restrict__ to) {
-  const uint32_t n = blockIdx.x * kThreads + threadIdx.x;
-  if (n >= part.total)
-    return;
   const SortJob& job = part.job;
   const Codec<Bits> codec(job.codec);
-  const uint32_t local = part.by_items.quotient(n);
-  const uint32_t item = n - local * part.by_items.divisor;
-  const int64_t line = part.first + local;
-  const int64_t at = line_start(job, line, job.extent) +
-      position_of(job, line, item) * job.inner;
-  const K key = codec.encode(load_bits<Bits>(job.in, job.codec.bytes, at));
-  if (part.shift != 0) {
-    keys[n] = key | static_cast<K>(local) << part.shift;
-    to[n] = item;
-  } else {
-    keys[n] = key;
-    to[n] = n;
+  Bits bits[kEach];
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const uint32_t n = own_item(part, i);
+    const uint32_t local = part.by_items.quotient(n);
+    const int64_t line = part.first + local;
+    const uint32_t item = n - local * part.by_items.divisor;
+    const int64_t at = line_start(job, line, job.extent) +
+        position_of(job, line, item) * job.inner;
+    bits[i] = load_bits<Bits>(job.in, job.codec.bytes, at);
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const uint32_t n = own_item(part, i);
+    const K key = codec.encode(bits[i]);
+    if (part.shift != 0) {
+      const uint32_t local = part.by_items.quotient(n);
+      keys[n] = key | static_cast<K>(local) << part.shift;
+      to[n] = n - local * part.by_items.divisor;
+    } else {
+      keys[n] = key;
+      to[n] = n;
+    }
   }
 }
 
@@ -94,25 +109,26 @@ __global__ void __launch_bounds__(kThreads) line_kernel(
     Part part,
     const uint32_t* __restrict__ items,
     uint32_t* __restrict__ lines) {
-  const uint32_t n = blockIdx.x * kThreads + threadIdx.x;
-  if (n < part.total)
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const uint32_t n = own_item(part, i);
     lines[n] = part.by_items.quotient(items[n]);
+  }
 }
 
-// keys: null if only the items are left.
+// Writes one item. Its key is missing if only the items are left.
 template <class K, class Bits>
-__global__ void __launch_bounds__(kThreads) write_kernel(
-    Part part,
-    const K* __restrict__ keys,
-    const uint32_t* __restrict__ items) {
-  const uint32_t n = blockIdx.x * kThreads + threadIdx.x;
-  if (n >= part.total)
-    return;
+__device__ void write_sorted(
+    const Part& part,
+    const Codec<Bits>& codec,
+    uint32_t n,
+    uint32_t item,
+    bool has_key,
+    K key) {
   const SortJob& job = part.job;
   const uint32_t local = part.by_items.quotient(n);
   const uint32_t rank = n - local * part.by_items.divisor;
   const int64_t line = part.first + local;
-  uint32_t item = items[n];
   if (part.shift == 0)
     item -= local * part.by_items.divisor;
   const int64_t position = position_of(job, line, item);
@@ -122,10 +138,8 @@ __global__ void __launch_bounds__(kThreads) write_kernel(
     job.indices[target] = position;
   if (job.values == nullptr)
     return;
-  const Codec<Bits> codec(job.codec);
   Bits bits = 0;
-  if (keys == nullptr ||
-      !codec.decode(static_cast<Bits>(keys[n]) & codec.mask, bits))
+  if (!has_key || !codec.decode(static_cast<Bits>(key) & codec.mask, bits))
     bits = load_bits<Bits>(
         job.in,
         job.codec.bytes,
@@ -133,8 +147,34 @@ __global__ void __launch_bounds__(kThreads) write_kernel(
   store_bits<Bits>(job.values, job.codec.bytes, target, bits);
 }
 
+template <class K, class Bits>
+__global__ void __launch_bounds__(kThreads) write_kernel(
+    Part part,
+    const K* __restrict__ keys,
+    const uint32_t* __restrict__ items) {
+  const Codec<Bits> codec(part.job.codec);
+  uint32_t own[kEach];
+  K key[kEach];
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const uint32_t n = own_item(part, i);
+    own[i] = items[n];
+    key[i] = keys != nullptr ? keys[n] : K(0);
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i)
+    write_sorted(
+        part,
+        codec,
+        own_item(part, i),
+        own[i],
+        keys != nullptr,
+        key[i]);
+}
+
 dim3 blocks_of(const Part& part) {
-  return dim3((part.total + kThreads - 1) / kThreads);
+  constexpr uint32_t kBlock = kThreads * kEach;
+  return dim3((part.total + kBlock - 1) / kBlock);
 }
 
 // Hands out pieces of the workspace.
