@@ -284,6 +284,7 @@ struct ReduceArgs {
   View out;
   View indices;
   View in;
+  Workspace workspace; // less is enough, none too
 };
 
 struct SortArgs {

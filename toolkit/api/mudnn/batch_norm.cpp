@@ -124,7 +124,7 @@ Status BatchNorm::RunComposite(
     const Tensor& gamma,
     const Tensor& beta,
     double momentum,
-    const MemoryMaintainer& /*maintainer*/) {
+    const MemoryMaintainer& maintainer) {
   return api::run(kName, handle, [&](engine::Stream& stream) {
     engine::BatchNormArgs args;
     args.per_activation = mode_ == Mode::PER_ACTIVATION;
@@ -149,9 +149,17 @@ Status BatchNorm::RunComposite(
            {"save_invstd", &args.save_invstd},
            {"gamma", &args.gamma},
            {"beta", &args.beta}});
-    if (status == Status::SUCCESS)
-      engine::dnn().batch_norm_training(stream, args);
-    return status;
+    if (status != Status::SUCCESS)
+      return status;
+    const api::OptionalWorkspace workspace(
+        stream,
+        engine::dnn().workspace_bytes(engine::Family::kBatchNorm, args.in),
+        maintainer);
+    if (!workspace.ok())
+      return api::refuse(Status::ALLOC_FAILED, "BatchNorm: no workspace");
+    args.workspace = workspace.get();
+    engine::dnn().batch_norm_training(stream, args);
+    return Status::SUCCESS;
   });
 }
 
@@ -168,7 +176,7 @@ Status BatchNorm::RunBwd(
     const Tensor& mean,
     const Tensor& invstd,
     const Tensor& gamma,
-    const MemoryMaintainer& /*maintainer*/) {
+    const MemoryMaintainer& maintainer) {
   return api::run("BatchNormBackward", handle, [&](engine::Stream& stream) {
     engine::BatchNormBackwardArgs args;
     args.per_activation = mode_ == Mode::PER_ACTIVATION;
@@ -200,9 +208,19 @@ Status BatchNorm::RunBwd(
            {"gamma", &args.gamma}});
     if (status == Status::SUCCESS)
       status = check_present({{"mean", &args.mean}, {"invstd", &args.invstd}});
-    if (status == Status::SUCCESS)
-      engine::dnn().batch_norm_backward(stream, args);
-    return status;
+    if (status != Status::SUCCESS)
+      return status;
+    const api::OptionalWorkspace workspace(
+        stream,
+        engine::dnn().workspace_bytes(
+            engine::Family::kBatchNormBackward,
+            args.in),
+        maintainer);
+    if (!workspace.ok())
+      return api::refuse(Status::ALLOC_FAILED, "BatchNorm: no workspace");
+    args.workspace = workspace.get();
+    engine::dnn().batch_norm_backward(stream, args);
+    return Status::SUCCESS;
   });
 }
 

@@ -179,7 +179,7 @@ Status LayerNorm::RunBwd(
     const Tensor& mean,
     const Tensor& rstd,
     const Tensor& gamma,
-    const MemoryMaintainer& /*maintainer*/) {
+    const MemoryMaintainer& maintainer) {
   return api::run("LayerNormBackward", handle, [&](engine::Stream& stream) {
     engine::LayerNormBackwardArgs args;
     args.grad_in = Access::view(grad_in);
@@ -220,6 +220,15 @@ Status LayerNorm::RunBwd(
       return api::refuse(
           Status::INVALID_PARAMETER,
           "LayerNorm: the statistics are missing");
+    const api::OptionalWorkspace workspace(
+        stream,
+        engine::dnn().workspace_bytes(
+            engine::Family::kLayerNormBackward,
+            args.in),
+        maintainer);
+    if (!workspace.ok())
+      return api::refuse(Status::ALLOC_FAILED, "LayerNorm: no workspace");
+    args.workspace = workspace.get();
     engine::dnn().layer_norm_backward(stream, args);
     return Status::SUCCESS;
   });

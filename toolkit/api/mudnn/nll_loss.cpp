@@ -65,7 +65,7 @@ Status NLLLoss::Run(
     const Tensor& in,
     const Tensor& target,
     const Tensor& weight,
-    const MemoryMaintainer& /*maintainer*/) {
+    const MemoryMaintainer& maintainer) {
   return api::run("NLLLoss", handle, [&](engine::Stream& stream) {
     NllLossArgs args;
     args.reduction = static_cast<engine::LossReduction>(mode_);
@@ -76,9 +76,17 @@ Status NLLLoss::Run(
     args.target = Access::view(target);
     args.weight = Access::view(weight);
     const Status status = check(args, args.in, args.out);
-    if (status == Status::SUCCESS)
-      engine::dnn().nll_loss(stream, args);
-    return status;
+    if (status != Status::SUCCESS)
+      return status;
+    const api::OptionalWorkspace workspace(
+        stream,
+        engine::dnn().workspace_bytes(engine::Family::kNllLoss, args.target),
+        maintainer);
+    if (!workspace.ok())
+      return api::refuse(Status::ALLOC_FAILED, "NLLLoss: no workspace");
+    args.workspace = workspace.get();
+    engine::dnn().nll_loss(stream, args);
+    return Status::SUCCESS;
   });
 }
 

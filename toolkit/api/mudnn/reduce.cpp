@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // muDNN's Reduce, with the vendor's faults around strides.
-#include "toolkit/api/mudnn/common.h"
+#include "toolkit/api/mudnn/checks.h"
 #include "toolkit/engine/fault.h"
 
 #include <csignal>
@@ -191,7 +191,26 @@ Status check(const ReduceArgs& args, Shape& shape) {
   return Status::SUCCESS;
 }
 
-Status enqueue(engine::Stream& stream, ReduceArgs args) {
+// With the engine's workspace.
+Status start(
+    engine::Stream& stream,
+    ReduceArgs& args,
+    const MemoryMaintainer& maintainer) {
+  const api::OptionalWorkspace workspace(
+      stream,
+      engine::dnn().workspace_bytes(engine::Family::kReduce, args.in),
+      maintainer);
+  if (!workspace.ok())
+    return api::refuse(Status::ALLOC_FAILED, "Reduce: no workspace");
+  args.workspace = workspace.get();
+  engine::dnn().reduce(stream, args);
+  return Status::SUCCESS;
+}
+
+Status enqueue(
+    engine::Stream& stream,
+    ReduceArgs args,
+    const MemoryMaintainer& maintainer) {
   Shape shape = Shape::kSqueezed;
   const Status status = check(args, shape);
   if (status != Status::SUCCESS)
@@ -203,10 +222,8 @@ Status enqueue(engine::Stream& stream, ReduceArgs args) {
     engine::dnn().fill(stream, args.out, {0}, nullptr);
     return Status::SUCCESS;
   }
-  if (args.in.dense) {
-    engine::dnn().reduce(stream, args);
-    return Status::SUCCESS;
-  }
+  if (args.in.dense)
+    return start(stream, args, maintainer);
   const bool several_axes = (args.axes & (args.axes - 1)) != 0;
   const bool repeated = is_repeated(args.in);
   Restrided in(args.in);
@@ -222,8 +239,7 @@ Status enqueue(engine::Stream& stream, ReduceArgs args) {
   if (shape == Shape::kKept || (repeated && !several_axes))
     in.first_output_only(args.axes);
   args.in = in.view;
-  engine::dnn().reduce(stream, args);
-  return Status::SUCCESS;
+  return start(stream, args, maintainer);
 }
 
 } // namespace
@@ -259,7 +275,8 @@ Status Reduce::Start(
     Handle& handle,
     const Tensor* out,
     const Tensor* indices,
-    const Tensor& in) {
+    const Tensor& in,
+    const MemoryMaintainer& maintainer) {
   return api::run("Reduce", handle, [&](engine::Stream& stream) {
     ReduceArgs args;
     args.mode = static_cast<ReduceMode>(mode_);
@@ -282,7 +299,7 @@ Status Reduce::Start(
       return api::refuse(
           Status::INVALID_PARAMETER,
           "Reduce: no such dimension, or rank 0");
-    return enqueue(stream, args);
+    return enqueue(stream, args, maintainer);
   });
 }
 
@@ -290,8 +307,8 @@ Status Reduce::Run(
     Handle& handle,
     Tensor& out,
     const Tensor& in,
-    const MemoryMaintainer& /*maintainer*/) {
-  return Start(handle, &out, nullptr, in);
+    const MemoryMaintainer& maintainer) {
+  return Start(handle, &out, nullptr, in, maintainer);
 }
 
 Status Reduce::RunWithIndices(
@@ -299,16 +316,16 @@ Status Reduce::RunWithIndices(
     Tensor& out,
     Tensor& indices,
     const Tensor& in,
-    const MemoryMaintainer& /*maintainer*/) {
-  return Start(handle, &out, &indices, in);
+    const MemoryMaintainer& maintainer) {
+  return Start(handle, &out, &indices, in, maintainer);
 }
 
 Status Reduce::RunIndices(
     Handle& handle,
     Tensor& indices,
     const Tensor& in,
-    const MemoryMaintainer& /*maintainer*/) {
-  return Start(handle, nullptr, &indices, in);
+    const MemoryMaintainer& maintainer) {
+  return Start(handle, nullptr, &indices, in, maintainer);
 }
 
 } // namespace portable_1

@@ -218,7 +218,8 @@ class MUDNN_EXPORT Reduce : public ImplBase {
       Handle& handle,
       const Tensor* out,
       const Tensor* indices,
-      const Tensor& in);
+      const Tensor& in,
+      const MemoryMaintainer& maintainer);
 
   Mode mode_ = Mode::ADD;
   int count_ = 0;
