@@ -6,6 +6,7 @@
 #include "toolkit/engine/cuda/device_error.h"
 #include "toolkit/engine/cuda/select.h"
 #include "toolkit/engine/cuda/sort_job.h"
+#include "toolkit/engine/cuda/workspace.h"
 
 namespace musa_standin::engine {
 
@@ -18,6 +19,17 @@ namespace cuda {
 
 size_t CudaDnn::workspace_bytes(Family family, const View& in) {
   switch (family) {
+  case Family::kReduce:
+    return reduce_bytes(in);
+  case Family::kCum:
+    return cum_bytes(in);
+  case Family::kBatchNorm:
+  case Family::kBatchNormBackward:
+    return batch_norm_bytes(in);
+  case Family::kLayerNormBackward:
+    return layer_norm_backward_bytes(in);
+  case Family::kNllLoss:
+    return nll_loss_bytes(in);
   case Family::kSort:
     return sort_workspace_bytes(in);
   case Family::kTopk:

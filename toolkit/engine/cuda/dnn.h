@@ -51,6 +51,37 @@ class CudaDnn final : public Dnn {
       const View& mask,
       double scale) override;
 
+  void reduce(Stream& stream, const ReduceArgs& args) override;
+  void cum(
+      Stream& stream,
+      CumMode mode,
+      const View& out,
+      const View& in,
+      int dim,
+      Workspace workspace) override;
+  void softmax(
+      Stream& stream,
+      SoftmaxMode mode,
+      const View& out,
+      const View& in,
+      int dim) override;
+  void softmax_backward(
+      Stream& stream,
+      SoftmaxMode mode,
+      const View& grad_in,
+      const View& out,
+      const View& grad_out,
+      int dim) override;
+  void batch_norm_inference(Stream& stream, const BatchNormArgs& args) override;
+  void batch_norm_training(Stream& stream, const BatchNormArgs& args) override;
+  void batch_norm_backward(Stream& stream, const BatchNormBackwardArgs& args)
+      override;
+  void layer_norm(Stream& stream, const LayerNormArgs& args) override;
+  void layer_norm_backward(Stream& stream, const LayerNormBackwardArgs& args)
+      override;
+  void nll_loss(Stream& stream, const NllLossArgs& args) override;
+  void nll_loss_backward(Stream& stream, const NllLossArgs& args) override;
+
   size_t matmul_workspace_bytes(const MatmulArgs& args) override;
   void matmul(Stream& stream, const MatmulArgs& args) override;
   size_t dot_workspace_bytes(const View& left) override;

@@ -5,6 +5,7 @@
 #include "toolkit/kernels/convert.h"
 #include "toolkit/kernels/widen.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace musa_standin::engine::cuda {
@@ -16,8 +17,8 @@ template <class T>
 constexpr int kPack = static_cast<int>(kPackBytes / sizeof(T));
 
 template <class T, int V>
-struct alignas(sizeof(T) * V) Pack {
-  T e[V];
+struct alignas(sizeof(T) * static_cast<size_t>(V)) Pack {
+  T e[static_cast<size_t>(V)];
 };
 
 // Can packs be read at the address?

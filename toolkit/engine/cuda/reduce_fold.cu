@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds of any element type, one element at a time.
-#include "toolkit/engine/cuda/reduce_fold.h"
+#include "toolkit/engine/cuda/reduce_fold.cuh"
 
 namespace musa_standin::engine::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The common folds, in packs.
-#include "toolkit/engine/cuda/reduce_fold.h"
+#include "toolkit/engine/cuda/reduce_fold.cuh"
 
 namespace musa_standin::engine::cuda {
 namespace {
@@ -26,6 +26,19 @@ ReduceKernels real(Fold fold) {
   }
 }
 
+ReduceKernels truth(Fold fold) {
+  switch (fold) {
+  case Fold::kSum:
+    return of<kernels::Bool, int64_t, kernels::FoldSum>();
+  case Fold::kAnd:
+    return of<kernels::Bool, int64_t, kernels::FoldAnd>();
+  case Fold::kOr:
+    return of<kernels::Bool, int64_t, kernels::FoldOr>();
+  default:
+    return {};
+  }
+}
+
 } // namespace
 
 ReduceKernels packed_fold_kernels(Fold fold, Dtype dtype) {
@@ -43,9 +56,8 @@ ReduceKernels packed_fold_kernels(Fold fold, Dtype dtype) {
     return sum ? of<int64_t, int64_t, kernels::FoldSum>() : ReduceKernels{};
   case Dtype::kInt32:
     return sum ? of<int32_t, int64_t, kernels::FoldSum>() : ReduceKernels{};
-  case Dtype::kUint8:
-    return fold == Fold::kOr ? of<uint8_t, int64_t, kernels::FoldOr>()
-                             : ReduceKernels{};
+  case Dtype::kBool:
+    return truth(fold);
   default:
     return {};
   }

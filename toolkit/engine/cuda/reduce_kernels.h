@@ -46,7 +46,7 @@ struct ReduceJob {
 using ReduceKernel = void (*)(ReduceJob job);
 
 // Threads of a block: at most, and exactly.
-constexpr int kRowThreads = 512;
+constexpr int kReduceThreads = 512;
 constexpr int kColumnThreads = 256;
 
 struct ReduceKernels {

@@ -2,31 +2,41 @@
 // The reductions' loops over any operation and source of elements; device code.
 #pragma once
 
-#include "toolkit/engine/cuda/join.h"
+#include "toolkit/engine/cuda/join.cuh"
 #include "toolkit/engine/cuda/pack.h"
 #include "toolkit/engine/cuda/reduce_kernels.h"
+
+#include <type_traits>
 
 namespace musa_standin::engine::cuda {
 
 // --- sources: V neighbouring elements as the compute type ------------------
 
+template <class C, class T>
+__device__ inline C as_compute(T v) {
+  if constexpr (std::is_same_v<C, float>) {
+    return wide_of(v);
+  } else {
+    return kernels::Widen<C, T>::of(v);
+  }
+}
+
 template <class T>
 struct PackedSource {
-  using Element = T;
-  static constexpr int kWidth = kPack<T>;
+  static constexpr int kWidth = kPack<T> < 8 ? kPack<T> : 8;
   template <class C>
   static __device__ void
   load(const ReduceJob& job, int64_t at, C (&to)[kWidth]) {
     const Pack<T, kWidth> pack =
         load_pack<kWidth>(static_cast<const T*>(job.in) + at);
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
-      if constexpr (sizeof(T) < sizeof(C) && sizeof(C) == 4) {
-        to[i] = wide_of(pack.e[i]);
-      } else {
-        to[i] = static_cast<C>(pack.e[i]);
-      }
-    }
+    for (int i = 0; i < kWidth; ++i)
+      to[i] = as_compute<C>(pack.e[i]);
+  }
+  template <class C>
+  static __device__ void
+  load_one(const ReduceJob& job, int64_t at, C (&to)[1]) {
+    to[0] = as_compute<C>(static_cast<const T*>(job.in)[at]);
   }
 };
 
@@ -38,7 +48,8 @@ __device__ inline C element(const void* in, int64_t at) {
 // The type is looked at for every element, as all threads do alike.
 struct AnySource {
   static constexpr int kWidth = 1;
-  static __device__ void load(const ReduceJob& job, int64_t at, float (&to)[1]) {
+  static __device__ void
+  load(const ReduceJob& job, int64_t at, float (&to)[1]) {
     switch (job.dtype) {
     case Dtype::kHalf:
       to[0] = wide_of(static_cast<const kernels::Half*>(job.in)[at]);
@@ -135,8 +146,8 @@ __device__ inline void put_state(
     int split,
     const typename Op::State& state) {
   if (job.splits > 1) {
-    static_cast<typename Op::State*>(job.partial)[split * job.outputs + output] =
-        state;
+    static_cast<typename Op::State*>(
+        job.partial)[split * job.outputs + output] = state;
   } else {
     Op::write(job, output, state);
   }
@@ -152,7 +163,7 @@ __device__ inline void put_state(
 constexpr int kUnroll = 4; // loads in flight
 
 template <class Op, class Source>
-__global__ void __launch_bounds__(kRowThreads) reduce_rows(ReduceJob job) {
+__global__ void __launch_bounds__(kReduceThreads) reduce_rows(ReduceJob job) {
   using C = typename Op::Compute;
   using State = typename Op::State;
   constexpr int kWidth = Source::kWidth;
@@ -183,6 +194,15 @@ __global__ void __launch_bounds__(kRowThreads) reduce_rows(ReduceJob job) {
       C values[kWidth];
       Source::load(job, base + job.gone.offset(p), values);
       Op::take(job, states[0], values, p * kWidth);
+    }
+    if constexpr (kWidth > 1) {
+      // What is left of a single gone axis.
+      const int64_t at = packs * kWidth + threadIdx.x;
+      if (split == job.splits - 1 && at < job.reduced) {
+        C values[1];
+        Source::load_one(job, base + at, values);
+        Op::take(job, states[0], values, at);
+      }
     }
   }
 #pragma unroll
@@ -255,8 +275,7 @@ __global__ void __launch_bounds__(kColumnThreads)
       Op::side(job, states, values, g);
     }
   }
-  const int64_t first =
-      static_cast<int64_t>(blockIdx.x) * blockDim.x * kWidth;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x * kWidth;
   join_columns<Op>(states, all, [&](int column, const State& state) {
     if (first + column < job.outputs)
       put_state<Op>(job, first + column, split, state);
@@ -273,7 +292,18 @@ __global__ void __launch_bounds__(kColumnThreads) join_splits(ReduceJob job) {
   const State* parts = static_cast<const State*>(job.partial);
   State states[1] = {Op::start(job)};
   if (output < job.outputs) {
-    for (int s = threadIdx.y; s < job.splits; s += blockDim.y)
+    const int step = static_cast<int>(blockDim.y);
+    int s = static_cast<int>(threadIdx.y);
+    for (; s + (kUnroll - 1) * step < job.splits; s += kUnroll * step) {
+      State next[kUnroll];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u)
+        next[u] = parts[(s + u * step) * job.outputs + output];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u)
+        states[0] = Op::join(states[0], next[u]);
+    }
+    for (; s < job.splits; s += step)
       states[0] = Op::join(states[0], parts[s * job.outputs + output]);
   }
   join_columns<Op>(states, all, [&](int column, const State& state) {

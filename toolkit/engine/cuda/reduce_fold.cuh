@@ -2,7 +2,7 @@
 // Folds as operations of the reductions' loops; device code.
 #pragma once
 
-#include "toolkit/engine/cuda/reduce_device.h"
+#include "toolkit/engine/cuda/reduce_device.cuh"
 
 #include "toolkit/kernels/fold.h"
 
