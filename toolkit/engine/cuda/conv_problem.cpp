@@ -188,29 +188,20 @@ struct Notes {
 };
 
 Notes notes_of(const CudnnDescriptor& candidate) {
-  CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  const CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.get();
-  int64_t count = 0;
-  check(
-      cudnnBackendGetAttribute(
-          candidate.get(),
-          CUDNN_ATTR_ENGINECFG_ENGINE,
-          CUDNN_TYPE_BACKEND_DESCRIPTOR,
-          1,
-          &count,
-          &handle),
-      kTask);
+  candidate.get(
+      CUDNN_ATTR_ENGINECFG_ENGINE,
+      CUDNN_TYPE_BACKEND_DESCRIPTOR,
+      1,
+      &handle);
   constexpr int64_t kMostNotes = 32; // libraries later than the header's too
   cudnnBackendNumericalNote_t values[kMostNotes];
-  check(
-      cudnnBackendGetAttribute(
-          engine.get(),
-          CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-          CUDNN_TYPE_NUMERICAL_NOTE,
-          kMostNotes,
-          &count,
-          values),
-      kTask);
+  const int64_t count = engine.get(
+      CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+      CUDNN_TYPE_NUMERICAL_NOTE,
+      kMostNotes,
+      values);
   Notes notes;
   for (int64_t i = 0; i < std::min(count, kMostNotes); ++i) {
     notes.tensor_core |= values[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
@@ -232,17 +223,13 @@ std::vector<CudnnDescriptor> proposals(
   std::vector<CudnnDescriptor> made;
   if (cudnnBackendFinalize(heuristic.get()) != CUDNN_STATUS_SUCCESS)
     return made;
-  int64_t count = 0;
-  check(
-      cudnnBackendGetAttribute(
-          heuristic.get(),
+  const int64_t count = std::min(
+      heuristic.get(
           CUDNN_ATTR_ENGINEHEUR_RESULTS,
           CUDNN_TYPE_BACKEND_DESCRIPTOR,
           0,
-          &count,
-          nullptr),
-      kTask);
-  count = std::min(count, kMostCandidates);
+          static_cast<cudnnBackendDescriptor_t*>(nullptr)),
+      kMostCandidates);
   std::vector<cudnnBackendDescriptor_t> handles;
   for (int64_t i = 0; i < count; ++i) {
     made.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
@@ -250,16 +237,11 @@ std::vector<CudnnDescriptor> proposals(
   }
   if (count == 0)
     return made;
-  int64_t filled = 0;
-  check(
-      cudnnBackendGetAttribute(
-          heuristic.get(),
-          CUDNN_ATTR_ENGINEHEUR_RESULTS,
-          CUDNN_TYPE_BACKEND_DESCRIPTOR,
-          count,
-          &filled,
-          handles.data()),
-      kTask);
+  const int64_t filled = heuristic.get(
+      CUDNN_ATTR_ENGINEHEUR_RESULTS,
+      CUDNN_TYPE_BACKEND_DESCRIPTOR,
+      count,
+      handles.data());
   made.erase(made.begin() + std::min(filled, count), made.end());
   return made;
 }
@@ -296,16 +278,11 @@ bool make_plan(
   if (cudnnBackendFinalize(plan.get()) != CUDNN_STATUS_SUCCESS)
     return false;
   int64_t bytes = 0;
-  int64_t count = 0;
-  check(
-      cudnnBackendGetAttribute(
-          plan.get(),
-          CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-          CUDNN_TYPE_INT64,
-          1,
-          &count,
-          &bytes),
-      kTask);
+  plan.get(
+      CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+      CUDNN_TYPE_INT64,
+      1,
+      &bytes);
   made.plan = std::move(plan);
   made.workspace_bytes = static_cast<size_t>(bytes);
   return true;
@@ -342,12 +319,24 @@ CudnnDescriptor::~CudnnDescriptor() {
     (void)cudnnBackendDestroyDescriptor(handle_);
 }
 
-void CudnnDescriptor::set(
+void CudnnDescriptor::set_bytes(
     cudnnBackendAttributeName_t name,
     cudnnBackendAttributeType_t type,
     int64_t count,
     const void* values) {
   check(cudnnBackendSetAttribute(handle_, name, type, count, values), kTask);
+}
+
+int64_t CudnnDescriptor::get_bytes(
+    cudnnBackendAttributeName_t name,
+    cudnnBackendAttributeType_t type,
+    int64_t count,
+    void* values) const {
+  int64_t there = 0;
+  check(
+      cudnnBackendGetAttribute(handle_, name, type, count, &there, values),
+      kTask);
+  return there;
 }
 
 void CudnnDescriptor::set(

@@ -55,17 +55,39 @@ class CudnnDescriptor {
   ~CudnnDescriptor();
 
   [[nodiscard]] cudnnBackendDescriptor_t get() const { return handle_; }
-  // Throws what cuDNN refuses.
+  // These throw what cuDNN refuses.
+  template <class T>
   void set(
       cudnnBackendAttributeName_t name,
       cudnnBackendAttributeType_t type,
       int64_t count,
-      const void* values);
+      const T* values) {
+    set_bytes(name, type, count, static_cast<const void*>(values));
+  }
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   void set(cudnnBackendAttributeName_t name, int64_t value);
+  // At most `count` values; returns how many there are.
+  template <class T>
+  int64_t get(
+      cudnnBackendAttributeName_t name,
+      cudnnBackendAttributeType_t type,
+      int64_t count,
+      T* values) const {
+    return get_bytes(name, type, count, static_cast<void*>(values));
+  }
   void finalize();
 
  private:
+  void set_bytes(
+      cudnnBackendAttributeName_t name,
+      cudnnBackendAttributeType_t type,
+      int64_t count,
+      const void* values);
+  int64_t get_bytes(
+      cudnnBackendAttributeName_t name,
+      cudnnBackendAttributeType_t type,
+      int64_t count,
+      void* values) const;
   cudnnBackendDescriptor_t handle_ = nullptr;
 };
 

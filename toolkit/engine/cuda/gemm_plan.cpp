@@ -43,7 +43,7 @@ void set(
       cublasLtMatmulDescSetAttribute(
           &plan.product,
           attribute,
-          &value,
+          static_cast<const void*>(&value),
           sizeof value),
       kTask);
 }
@@ -57,7 +57,7 @@ void set(
       cublasLtMatrixLayoutSetAttribute(
           &layout,
           attribute,
-          &value,
+          static_cast<const void*>(&value),
           sizeof value),
       kTask);
 }
@@ -71,7 +71,7 @@ void set(
       cublasLtMatmulPreferenceSetAttribute(
           &preference,
           attribute,
-          &value,
+          static_cast<const void*>(&value),
           sizeof value),
       kTask);
 }

@@ -160,7 +160,7 @@ void enqueue(
         cublasLtMatmulDescSetAttribute(
             &plan.product,
             CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-            &args.bias.address,
+            static_cast<const void*>(&args.bias.address),
             sizeof args.bias.address),
         kTask);
   // Less workspace than the plan's: the library looks for another way.
