@@ -47,6 +47,7 @@ struct Axes {
       return position * strides[0];
     int64_t sum = 0;
     if (wide) {
+#pragma unroll 1
       for (int d = rank - 1; d > 0; --d) {
         sum += position % dims[d] * strides[d];
         position /= dims[d];
@@ -54,6 +55,7 @@ struct Axes {
       return sum + position * strides[0];
     }
     uint32_t rest = static_cast<uint32_t>(position);
+#pragma unroll 1
     for (int d = rank - 1; d > 0; --d) {
       const uint32_t q = by[d].quotient(rest);
       sum += (rest - q * by[d].divisor) * strides[d];
