@@ -5,6 +5,9 @@
 #include "toolkit/engine/error.h"
 
 #include <sys/mman.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
 
 #include <atomic>
 #include <cstddef>
@@ -33,6 +36,10 @@ class HandleTable {
       throw Error(musaErrorMemoryAllocation, "no addresses for handles");
     }
     slots_ = static_cast<T*>(memory);
+#if defined(__SANITIZE_ADDRESS__)
+    // LeakSanitizer does not look for pointers in memory that is mapped.
+    __lsan_register_root_region(memory, sizeof(T) * Capacity);
+#endif
   }
   HandleTable(const HandleTable&) = delete;
   HandleTable& operator=(const HandleTable&) = delete;
