@@ -260,4 +260,58 @@ float Runtime::elapsed_ms(Event& /*start*/, Event& /*end*/) {
   not_supported("elapsed_ms");
 }
 
+void Runtime::begin_capture(Stream& /*stream*/, musaStreamCaptureMode) {
+  not_supported("begin_capture");
+}
+
+musaGraph_t Runtime::end_capture(Stream& /*stream*/) {
+  not_supported("end_capture");
+}
+
+CaptureInfo Runtime::capture_info(Stream& /*stream*/) {
+  not_supported("capture_info");
+}
+
+musaStreamCaptureMode Runtime::exchange_capture_mode(musaStreamCaptureMode) {
+  not_supported("exchange_capture_mode");
+}
+
+musaGraph_t Runtime::create_graph() {
+  not_supported("create_graph");
+}
+
+void Runtime::destroy_graph(musaGraph_t /*graph*/) {
+  not_supported("destroy_graph");
+}
+
+size_t
+Runtime::graph_nodes(musaGraph_t, musaGraphNode_t* /*nodes*/, size_t /*room*/) {
+  not_supported("graph_nodes");
+}
+
+musaGraphNodeType Runtime::graph_node_type(musaGraphNode_t /*node*/) {
+  not_supported("graph_node_type");
+}
+
+void Runtime::print_graph(
+    musaGraph_t,
+    const char* /*path*/,
+    unsigned /*flags*/) {
+  not_supported("print_graph");
+}
+
+musaGraphExec_t Runtime::instantiate_graph(
+    musaGraph_t /*graph*/,
+    unsigned long long /*flags*/) {
+  not_supported("instantiate_graph");
+}
+
+void Runtime::destroy_graph_exec(musaGraphExec_t /*exec*/) {
+  not_supported("destroy_graph_exec");
+}
+
+void Runtime::launch_graph(musaGraphExec_t /*exec*/, Stream& /*stream*/) {
+  not_supported("launch_graph");
+}
+
 } // namespace musa_standin::engine

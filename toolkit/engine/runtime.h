@@ -15,6 +15,9 @@
 struct MUstream_st {};
 struct MUevent_st {};
 struct MUmemPoolHandle_st {};
+struct MUgraph_st {};
+struct MUgraphExec_st {};
+struct MUgraphNode_st {};
 
 namespace musa_standin::engine {
 
@@ -64,6 +67,15 @@ struct Fill {
   size_t width;
   size_t height = 1;
   size_t pitch = 0;
+};
+
+// A stream's part in a capture; the array lives until the thread asks again.
+struct CaptureInfo {
+  musaStreamCaptureStatus status = musaStreamCaptureStatusNone;
+  unsigned long long id = 0;
+  musaGraph_t graph = nullptr;
+  const musaGraphNode_t* dependencies = nullptr;
+  size_t dependency_count = 0;
 };
 
 // Every function throws Error; the default of each is NotSupported.  Device
@@ -148,6 +160,25 @@ class MUSA_ENGINE_API Runtime {
   virtual void synchronize_event(Event& event);
   virtual bool query_event(Event& event);
   virtual float elapsed_ms(Event& start, Event& end);
+
+  // --- captures and graphs -------------------------------------------------
+  virtual void begin_capture(Stream& stream, musaStreamCaptureMode mode);
+  virtual musaGraph_t end_capture(Stream& stream);
+  virtual CaptureInfo capture_info(Stream& stream);
+  // The calling thread's; the result is the one before.
+  virtual musaStreamCaptureMode exchange_capture_mode(musaStreamCaptureMode);
+  virtual musaGraph_t create_graph();
+  virtual void destroy_graph(musaGraph_t graph);
+  // Fills in up to `room` nodes, none for null; the result is their number.
+  virtual size_t graph_nodes(musaGraph_t, musaGraphNode_t* nodes, size_t room);
+  virtual musaGraphNodeType graph_node_type(musaGraphNode_t node);
+  virtual void print_graph(musaGraph_t, const char* path, unsigned flags);
+  // Lives without its graph.
+  virtual musaGraphExec_t instantiate_graph(
+      musaGraph_t graph,
+      unsigned long long flags);
+  virtual void destroy_graph_exec(musaGraphExec_t exec);
+  virtual void launch_graph(musaGraphExec_t exec, Stream& stream);
 
  protected:
   Runtime() = default;

@@ -12,32 +12,6 @@ namespace {
 
 using Needs = musa_standin::api::Needs;
 
-// Captures and graphs.
-#define MUSART_UNIMPLEMENTED_GRAPHS(ROW)                             \
-  ROW(musaStreamBeginCapture, (musaStream_t, musaStreamCaptureMode)) \
-  ROW(musaStreamEndCapture, (musaStream_t, musaGraph_t*))            \
-  ROW(musaStreamGetCaptureInfo,                                      \
-      (musaStream_t, musaStreamCaptureStatus*, unsigned long long*)) \
-  ROW(musaStreamGetCaptureInfo_v2,                                   \
-      (musaStream_t,                                                 \
-       musaStreamCaptureStatus*,                                     \
-       unsigned long long*,                                          \
-       musaGraph_t*,                                                 \
-       const musaGraphNode_t**,                                      \
-       size_t*))                                                     \
-  ROW(musaThreadExchangeStreamCaptureMode, (musaStreamCaptureMode*)) \
-  ROW(musaGraphCreate, (musaGraph_t*, unsigned int))                 \
-  ROW(musaGraphInstantiate,                                          \
-      (musaGraphExec_t*, musaGraph_t, unsigned long long))           \
-  ROW(musaGraphInstantiateWithFlags,                                 \
-      (musaGraphExec_t*, musaGraph_t, unsigned long long))           \
-  ROW(musaGraphLaunch, (musaGraphExec_t, musaStream_t))              \
-  ROW(musaGraphExecDestroy, (musaGraphExec_t))                       \
-  ROW(musaGraphDestroy, (musaGraph_t))                               \
-  ROW(musaGraphGetNodes, (musaGraph_t, musaGraphNode_t*, size_t*))   \
-  ROW(musaGraphNodeGetType, (musaGraphNode_t, musaGraphNodeType*))   \
-  ROW(musaGraphDebugDotPrint, (musaGraph_t, const char*, unsigned int))
-
 // Memory and events of other processes.
 #define MUSART_UNIMPLEMENTED_IPC(ROW)                                   \
   ROW(musaIpcGetMemHandle, (musaIpcMemHandle_t*, void*))                \
@@ -56,9 +30,8 @@ using Needs = musa_standin::api::Needs;
   ROW(musaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,      \
       (int*, const void*, int, size_t, unsigned int))
 
-#define MUSART_UNIMPLEMENTED(ROW)  \
-  MUSART_UNIMPLEMENTED_GRAPHS(ROW) \
-  MUSART_UNIMPLEMENTED_IPC(ROW)    \
+#define MUSART_UNIMPLEMENTED(ROW) \
+  MUSART_UNIMPLEMENTED_IPC(ROW)   \
   MUSART_UNIMPLEMENTED_CODE(ROW)
 
 #define MUSART_NAME(name, parameters) #name,

@@ -12,8 +12,8 @@ namespace {
 constexpr const char* kNoPointer = "takes no pointer that could be null";
 constexpr const char* kNoSize = "takes no size";
 constexpr const char* kRefused =
-    "refused on the portable engines: kernels, graphs and handles between "
-    "processes have no counterpart there yet";
+    "refused on the portable engines: kernels and handles between processes "
+    "have no counterpart there yet";
 constexpr const char* kAnyCode = "takes an error code and nothing else";
 constexpr const char* kNotPortable =
     "a sticky error can be provoked on the portable engines only";
@@ -61,7 +61,10 @@ std::vector<Row> device_rows() {
       row("musaInitDevice", "InvalidDevice", kNoPointer, kNoSize),
       row("musaSetDeviceFlags", "InvalidValue", kNoPointer, kNoSize),
       row("musaGetDeviceFlags", "InvalidValue", nullptr, kNoSize),
-      row("musaDeviceSynchronize", "", kNoPointer, kNoSize),
+      row("musaDeviceSynchronize",
+          "StreamCaptureUnsupported",
+          kNoPointer,
+          kNoSize),
       row("musaDeviceReset", "", kNoPointer, kNoSize),
       row("musaGetDeviceProperties",
           "InvalidValue InvalidDevice",
@@ -108,7 +111,10 @@ std::vector<Row> device_rows() {
 std::vector<Row> memory_rows() {
   return {
       row("musaMemGetInfo", "", nullptr, kNoSize),
-      row("musaMalloc", "InvalidValue MemoryAllocation", nullptr, nullptr),
+      row("musaMalloc",
+          "InvalidValue MemoryAllocation StreamCaptureUnsupported",
+          nullptr,
+          nullptr),
       row("musaFree", "InvalidValue", nullptr, kNoSize),
       row("musaMallocPitch", "InvalidValue MemoryAllocation", nullptr, nullptr),
       row("musaMallocHost", "InvalidValue MemoryAllocation", nullptr, nullptr),
@@ -153,7 +159,7 @@ std::vector<Row> memory_rows() {
           nullptr),
       row("musaMemset", "InvalidValue", nullptr, nullptr),
       row("musaMemsetAsync",
-          "InvalidValue InvalidResourceHandle",
+          "InvalidValue InvalidResourceHandle StreamCaptureImplicit",
           nullptr,
           nullptr),
       row("musaMemset2D", "InvalidValue", nullptr, nullptr),
@@ -178,24 +184,27 @@ std::vector<Row> stream_rows() {
           nullptr,
           kNoSize),
       row("musaStreamDestroy", "InvalidResourceHandle", nullptr, kNoSize),
-      row("musaStreamSynchronize", "InvalidResourceHandle", nullptr, kNoSize),
+      row("musaStreamSynchronize",
+          "InvalidResourceHandle StreamCaptureUnsupported",
+          nullptr,
+          kNoSize),
       row("musaStreamQuery",
-          "InvalidResourceHandle NotReady",
+          "InvalidResourceHandle NotReady StreamCaptureUnsupported",
           nullptr,
           kNoSize),
       row("musaStreamWaitEvent",
-          "InvalidValue InvalidResourceHandle",
+          "InvalidValue InvalidResourceHandle StreamCaptureMerge "
+          "StreamCaptureIsolation",
           nullptr,
           kNoSize),
       row("musaStreamAddCallback",
-          "InvalidValue InvalidResourceHandle",
+          "InvalidValue InvalidResourceHandle StreamCaptureUnsupported",
           nullptr,
           kNoSize),
       row("musaLaunchHostFunc",
           "InvalidValue InvalidResourceHandle NotPermitted",
           nullptr,
           kNoSize),
-      row("musaStreamIsCapturing", "InvalidValue", nullptr, kNoSize),
       row("musaEventCreate", "InvalidValue", nullptr, kNoSize),
       row("musaEventCreateWithFlags", "InvalidValue", nullptr, kNoSize),
       row("musaEventRecord", "InvalidResourceHandle", nullptr, kNoSize),
@@ -203,8 +212,14 @@ std::vector<Row> stream_rows() {
           "InvalidValue InvalidResourceHandle",
           nullptr,
           kNoSize),
-      row("musaEventSynchronize", "InvalidResourceHandle", nullptr, kNoSize),
-      row("musaEventQuery", "InvalidResourceHandle NotReady", nullptr, kNoSize),
+      row("musaEventSynchronize",
+          "InvalidResourceHandle CapturedEvent",
+          nullptr,
+          kNoSize),
+      row("musaEventQuery",
+          "InvalidResourceHandle NotReady CapturedEvent",
+          nullptr,
+          kNoSize),
       row("musaEventDestroy", "InvalidResourceHandle", nullptr, kNoSize),
       row("musaEventElapsedTime",
           "InvalidValue InvalidResourceHandle NotReady",
@@ -247,6 +262,50 @@ std::vector<Row> pool_rows() {
   };
 }
 
+std::vector<Row> graph_rows() {
+  return {
+      row("musaStreamBeginCapture",
+          "InvalidValue InvalidResourceHandle IllegalState "
+          "StreamCaptureUnsupported",
+          nullptr,
+          kNoSize),
+      row("musaStreamEndCapture",
+          "InvalidValue IllegalState StreamCaptureInvalidated "
+          "StreamCaptureUnmatched StreamCaptureUnjoined "
+          "StreamCaptureWrongThread",
+          nullptr,
+          kNoSize),
+      row("musaStreamIsCapturing",
+          "InvalidValue StreamCaptureImplicit",
+          nullptr,
+          kNoSize),
+      row("musaStreamGetCaptureInfo",
+          "InvalidValue StreamCaptureImplicit",
+          nullptr,
+          kNoSize),
+      row("musaStreamGetCaptureInfo_v2",
+          "InvalidValue StreamCaptureImplicit",
+          nullptr,
+          kNoSize),
+      row("musaThreadExchangeStreamCaptureMode",
+          "InvalidValue",
+          nullptr,
+          kNoSize),
+      row("musaGraphCreate", "InvalidValue", nullptr, kNoSize),
+      row("musaGraphInstantiate", "InvalidValue", nullptr, kNoSize),
+      row("musaGraphInstantiateWithFlags", "InvalidValue", nullptr, kNoSize),
+      row("musaGraphLaunch",
+          "InvalidValue InvalidResourceHandle StreamCaptureUnsupported",
+          nullptr,
+          kNoSize),
+      row("musaGraphExecDestroy", "InvalidValue", nullptr, kNoSize),
+      row("musaGraphDestroy", "InvalidValue", nullptr, kNoSize),
+      row("musaGraphGetNodes", "InvalidValue", nullptr, nullptr),
+      row("musaGraphNodeGetType", "InvalidValue", nullptr, kNoSize),
+      row("musaGraphDebugDotPrint", "InvalidValue", nullptr, kNoSize),
+  };
+}
+
 std::vector<Row> refused_rows() {
   std::vector<Row> result;
   for (const char* function :
@@ -255,20 +314,6 @@ std::vector<Row> refused_rows() {
         "musaIpcCloseMemHandle",
         "musaIpcGetEventHandle",
         "musaIpcOpenEventHandle",
-        "musaStreamBeginCapture",
-        "musaStreamEndCapture",
-        "musaStreamGetCaptureInfo",
-        "musaStreamGetCaptureInfo_v2",
-        "musaThreadExchangeStreamCaptureMode",
-        "musaGraphCreate",
-        "musaGraphInstantiate",
-        "musaGraphInstantiateWithFlags",
-        "musaGraphLaunch",
-        "musaGraphExecDestroy",
-        "musaGraphDestroy",
-        "musaGraphGetNodes",
-        "musaGraphNodeGetType",
-        "musaGraphDebugDotPrint",
         "musaFuncSetAttribute",
         "musaFuncGetAttributes",
         "musaGetFuncBySymbol",
@@ -289,6 +334,7 @@ const std::vector<Row>& rows() {
         memory_rows(),
         stream_rows(),
         pool_rows(),
+        graph_rows(),
 #if CONFORMANCE_PORTABLE
         refused_rows(),
 #endif

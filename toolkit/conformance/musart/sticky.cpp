@@ -33,6 +33,9 @@ struct World {
   musaEvent_t free_event = nullptr;
   musaMemPool_t pool = nullptr;
   musaMemPool_t free_pool = nullptr;
+  musaGraph_t graph = nullptr;
+  musaGraphNode_t node = nullptr;
+  musaGraphExec_t exec = nullptr;
   char bus[32] = {};
   unsigned char host[64] = {};
 };
@@ -43,6 +46,17 @@ musaMemPoolProps pool_properties() {
   properties.allocType = musaMemAllocationTypePinned;
   properties.location.type = musaMemLocationTypeDevice;
   return properties;
+}
+
+// A graph of one node.
+bool prepare_graph(World& w) {
+  std::size_t nodes = 1;
+  return musaStreamBeginCapture(w.stream, musaStreamCaptureModeGlobal) ==
+      musaSuccess &&
+      musaMemsetAsync(w.memory, 0, 64, w.stream) == musaSuccess &&
+      musaStreamEndCapture(w.stream, &w.graph) == musaSuccess &&
+      musaGraphGetNodes(w.graph, &w.node, &nodes) == musaSuccess &&
+      musaGraphInstantiateWithFlags(&w.exec, w.graph, 0) == musaSuccess;
 }
 
 bool prepare(World& w) {
@@ -63,7 +77,7 @@ bool prepare(World& w) {
       musaMemPoolCreate(&w.pool, &properties) == musaSuccess &&
       musaMemPoolCreate(&w.free_pool, &properties) == musaSuccess &&
       musaDeviceGetPCIBusId(w.bus, sizeof w.bus, 0) == musaSuccess &&
-      musaDeviceSynchronize() == musaSuccess;
+      prepare_graph(w) && musaDeviceSynchronize() == musaSuccess;
 }
 
 // Work, and what needs a working device, reports the error. Queries about the
@@ -97,6 +111,10 @@ musaPointerAttributes g_attributes;
 musaSharedMemConfig g_config;
 const musaMemPoolProps g_pool_properties = pool_properties();
 musaStreamCaptureStatus g_capture;
+musaStreamCaptureMode g_mode = musaStreamCaptureModeGlobal;
+musaGraph_t g_graph;
+musaGraphExec_t g_exec;
+musaGraphNodeType g_node_type;
 
 const Call kCalls[] = {
     CALL(musaPeekAtLastError, Reports),
@@ -195,6 +213,36 @@ const Call kCalls[] = {
         [](void*) {},
         nullptr),
     CALL(musaStreamIsCapturing, Reports, w.stream, &g_capture),
+    CALL(
+        musaStreamBeginCapture,
+        Reports,
+        w.stream,
+        musaStreamCaptureModeGlobal),
+    CALL(musaStreamEndCapture, Reports, w.stream, &g_graph),
+    CALL(musaStreamGetCaptureInfo, Reports, w.stream, &g_capture, nullptr),
+    CALL(
+        musaStreamGetCaptureInfo_v2,
+        Reports,
+        w.stream,
+        &g_capture,
+        nullptr,
+        nullptr,
+        nullptr,
+        nullptr),
+    CALL(musaThreadExchangeStreamCaptureMode, Succeeds, &g_mode),
+    CALL(musaGraphCreate, Reports, &g_graph, 0U),
+    {"musaGraphInstantiate",
+     After::Reports,
+     [](World& w) {
+       return musaGraphInstantiate(&g_exec, w.graph, nullptr, nullptr, 0);
+     }},
+    CALL(musaGraphInstantiateWithFlags, Reports, &g_exec, w.graph, 0),
+    CALL(musaGraphLaunch, Reports, w.exec, w.stream),
+    CALL(musaGraphGetNodes, Reports, w.graph, nullptr, &g_size),
+    CALL(musaGraphNodeGetType, Reports, w.node, &g_node_type),
+    CALL(musaGraphDebugDotPrint, Reports, w.graph, "unused.dot", 0U),
+    CALL(musaGraphExecDestroy, Reports, w.exec),
+    CALL(musaGraphDestroy, Reports, w.graph),
     CALL(musaEventCreate, Reports, &g_event),
     CALL(musaEventCreateWithFlags, Reports, &g_event, musaEventDisableTiming),
     CALL(musaEventRecord, Reports, w.event, w.stream),
@@ -338,6 +386,9 @@ SCENARIO(sticky_elsewhere) {
 }
 
 BEHAVES(sticky, spares_the_other_devices) {
+  if (engine_name() != "cpu" && device_count() < 2) {
+    GTEST_SKIP() << "needs two devices";
+  }
   expect_good(run_child("sticky_elsewhere", "", {{"MUSA_CPU_DEVICES", "2"}}));
 }
 

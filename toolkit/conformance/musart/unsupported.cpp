@@ -24,27 +24,6 @@ const Refused kRefused[] = {
     REFUSED(musaIpcCloseMemHandle, nullptr),
     REFUSED(musaIpcGetEventHandle, nullptr, nullptr),
     REFUSED(musaIpcOpenEventHandle, nullptr, {}),
-    REFUSED(musaStreamBeginCapture, nullptr, musaStreamCaptureModeGlobal),
-    REFUSED(musaStreamEndCapture, nullptr, nullptr),
-    REFUSED(musaStreamGetCaptureInfo, nullptr, nullptr, nullptr),
-    REFUSED(
-        musaStreamGetCaptureInfo_v2,
-        nullptr,
-        nullptr,
-        nullptr,
-        nullptr,
-        nullptr,
-        nullptr),
-    REFUSED(musaThreadExchangeStreamCaptureMode, nullptr),
-    REFUSED(musaGraphCreate, nullptr, 0U),
-    REFUSED(musaGraphInstantiate, nullptr, nullptr, 0ULL),
-    REFUSED(musaGraphInstantiateWithFlags, nullptr, nullptr, 0ULL),
-    REFUSED(musaGraphLaunch, nullptr, nullptr),
-    REFUSED(musaGraphExecDestroy, nullptr),
-    REFUSED(musaGraphDestroy, nullptr),
-    REFUSED(musaGraphGetNodes, nullptr, nullptr, nullptr),
-    REFUSED(musaGraphNodeGetType, nullptr, nullptr),
-    REFUSED(musaGraphDebugDotPrint, nullptr, nullptr, 0U),
     REFUSED(
         musaFuncSetAttribute,
         nullptr,
@@ -103,22 +82,5 @@ BEHAVES(unsupported, each_refused_function_says_so) {
 }
 
 #endif
-
-CONFORMS(musaStreamIsCapturing, success, none_is_captured) {
-  Stream stream;
-  musaStreamCaptureStatus status = musaStreamCaptureStatusActive;
-  EXPECT_OK(musaStreamIsCapturing(stream, &status));
-  EXPECT_EQ(musaStreamCaptureStatusNone, status);
-}
-
-CONFORMS(musaStreamIsCapturing, null, is_invalid_value) {
-  Stream stream;
-  EXPECT_FAILS(musaErrorInvalidValue, musaStreamIsCapturing(stream, nullptr));
-}
-COVERS(
-    musaStreamIsCapturing,
-    InvalidValue,
-    musaStreamIsCapturing,
-    null_is_invalid_value)
 
 } // namespace conformance

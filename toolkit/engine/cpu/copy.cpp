@@ -2,6 +2,7 @@
 // Copies and fills: checks, tasks, and what to do about pageable memory.
 #include "toolkit/engine/cpu/copy.h"
 
+#include "toolkit/engine/cpu/capture.h"
 #include "toolkit/engine/cpu/counters.h"
 #include "toolkit/engine/cpu/device.h"
 #include "toolkit/engine/cpu/memory.h"
@@ -39,6 +40,8 @@ void copy_bytes(char* dst, const char* src, size_t bytes) {
 }
 
 struct CopyTask {
+  static constexpr musaGraphNodeType kNode = musaGraphNodeTypeMemcpy;
+
   void* dst;
   const void* src;
   size_t width;
@@ -87,6 +90,8 @@ struct StagedCopyTask {
 };
 
 struct FillTask {
+  static constexpr musaGraphNodeType kNode = musaGraphNodeTypeMemset;
+
   void* dst;
   int value;
   size_t width;
@@ -213,11 +218,16 @@ void copy(Stream& stream, const engine::Copy& copy, bool blocking) {
       classify(copy.src, extent(copy.width, copy.height, copy.src_pitch));
   check_direction(copy.kind, dst, src);
 
+  if (blocking) {
+    forbid_in_capture();
+  }
   const bool between_devices = dst == Side::kDevice && src == Side::kDevice;
   // The host sees a copy within a device only when it asks for it.
-  const bool wait = (blocking && !between_devices) || dst == Side::kPageable ||
-      src == Side::kPageable;
-  if (!blocking && src == Side::kPageable && dst == Side::kDevice &&
+  const bool pageable = dst == Side::kPageable || src == Side::kPageable;
+  // A captured copy reads and writes pageable memory anew in each replay.
+  const bool wait =
+      !stream.captured() && ((blocking && !between_devices) || pageable);
+  if (wait && !blocking && src == Side::kPageable && dst == Side::kDevice &&
       take_along(stream, copy)) {
     return;
   }

@@ -2,6 +2,7 @@
 // Devices: start, streams, errors, reset.
 #include "toolkit/engine/cpu/device.h"
 
+#include "toolkit/engine/cpu/capture.h"
 #include "toolkit/engine/cpu/event.h"
 #include "toolkit/engine/cpu/mem_pool.h"
 #include "toolkit/engine/cpu/memory.h"
@@ -113,6 +114,7 @@ Stream& Device::create_stream(unsigned flags, int priority) {
 }
 
 void Device::destroy_stream(Stream& stream) {
+  leave_capture(stream);
   stream.set_alive(false);
   reap();
 }
@@ -216,6 +218,7 @@ const char* Device::failed_task() {
 
 void Device::reset() {
   drops_work_.store(true, std::memory_order_relaxed);
+  leave_captures(*this);
   {
     const Lock lock(streams_mutex_);
     for (Stream* stream : streams_) {

@@ -2,9 +2,11 @@
 // Events: record, and what a record stands for.
 #include "toolkit/engine/cpu/event.h"
 
+#include "toolkit/engine/cpu/capture.h"
 #include "toolkit/engine/fault.h"
 
 #include <chrono>
+#include <utility>
 
 namespace musa_standin::engine::cpu {
 namespace {
@@ -66,13 +68,18 @@ void Event::close() {
   replace({}, nullptr);
 }
 
-void Event::replace(const Mark& mark, TimeCell* time) {
+void Event::replace(
+    const Mark& mark,
+    TimeCell* time,
+    std::shared_ptr<const CapturedRecord> captured) {
   TimeCell* before = nullptr;
   {
     const Lock lock(lock_);
     before = time_;
     mark_ = mark;
     time_ = time;
+    captured_.swap(captured);
+    in_capture_.store(captured_ != nullptr, std::memory_order_relaxed);
   }
   release(before);
 }
@@ -96,12 +103,37 @@ void Event::record(Stream& stream) {
   replace(mark, time);
 }
 
+std::shared_ptr<const CapturedRecord> Event::captured() {
+  const Lock lock(lock_);
+  return captured_;
+}
+
+void Event::set_captured(std::shared_ptr<const CapturedRecord> record) {
+  replace({}, nullptr, std::move(record));
+}
+
+bool Event::recorded() {
+  const Lock lock(lock_);
+  return mark_.stream != nullptr;
+}
+
+void Event::refuse_captured() {
+  if (__builtin_expect(in_capture(), 0)) {
+    const std::shared_ptr<const CapturedRecord> record = captured();
+    if (record != nullptr) {
+      refuse_captured_event(*record);
+    }
+  }
+}
+
 Mark Event::mark() {
+  refuse_captured();
   const Lock lock(lock_);
   return mark_;
 }
 
 Mark Event::mark(TimeCell*& time) {
+  refuse_captured();
   const Lock lock(lock_);
   time = time_;
   if (time != nullptr) {

@@ -2,9 +2,9 @@
 // Events: a mark in a stream, and for timing the time when it was reached.
 #pragma once
 
-#include "toolkit/engine/handle_table.h"
 #include "toolkit/engine/cpu/spin_lock.h"
 #include "toolkit/engine/cpu/stream.h"
+#include "toolkit/engine/handle_table.h"
 
 #include <atomic>
 #include <cstdint>

@@ -2,6 +2,7 @@
 // Host functions and callbacks.
 #include "toolkit/engine/cpu/host_function.h"
 
+#include "toolkit/engine/cpu/capture.h"
 #include "toolkit/engine/fault.h"
 
 namespace musa_standin::engine::cpu {
@@ -22,6 +23,7 @@ class HostFunctionScope {
 };
 
 struct HostFunctionTask {
+  static constexpr musaGraphNodeType kNode = musaGraphNodeTypeHost;
   musaHostFn_t function;
   void* data;
 
@@ -53,6 +55,7 @@ void add_callback(
     musaStream_t handle,
     musaStreamCallback_t callback,
     void* data) {
+  refuse_capture(stream, "callbacks cannot be captured; host functions can");
   stream.submit("callback", CallbackTask{handle, callback, data});
 }
 

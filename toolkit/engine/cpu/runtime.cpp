@@ -2,12 +2,14 @@
 // The engine interface on top of devices, streams, events and memory.
 #include "toolkit/engine/runtime.h"
 
+#include "toolkit/engine/cpu/capture.h"
 #include "toolkit/engine/cpu/config.h"
 #include "toolkit/engine/cpu/copy.h"
 #include "toolkit/engine/cpu/counters.h"
 #include "toolkit/engine/cpu/device.h"
 #include "toolkit/engine/cpu/event.h"
 #include "toolkit/engine/cpu/exit.h"
+#include "toolkit/engine/cpu/graph_runtime.h"
 #include "toolkit/engine/cpu/host_function.h"
 #include "toolkit/engine/cpu/mem_pool.h"
 #include "toolkit/engine/cpu/memory.h"
@@ -41,6 +43,9 @@ void surface(Device& device) {
   device.throw_error();
 }
 
+constexpr const char* kNoCapturedMemory =
+    "memory can be neither allocated nor freed by a captured stream";
+
 // MUSA_CPU_EVENT_RACE=n: every n-th wait between two non-blocking streams is
 // lost, as one user of the vendor's runtime reports it.
 bool lost_in_race(const Stream& waiter, const Mark& mark) {
@@ -51,7 +56,7 @@ bool lost_in_race(const Stream& waiter, const Mark& mark) {
       waits.fetch_add(1) % period == period - 1;
 }
 
-class CpuRuntime final : public Runtime {
+class CpuRuntime final : public GraphRuntime {
  public:
   const char* engine_name() const noexcept override { return "cpu"; }
 
@@ -89,6 +94,7 @@ class CpuRuntime final : public Runtime {
   void synchronize_device(int index) override {
     count(Counter::kWaits);
     Device& at = device(index);
+    forbid_if_captured(at);
     at.wait();
     surface(at);
     trim_pools(at);
@@ -166,6 +172,7 @@ class CpuRuntime final : public Runtime {
   }
   void* allocate(int index, size_t bytes) override {
     Device& at = device(index);
+    forbid_in_capture();
     try {
       return allocate_device(at, bytes, nullptr);
     } catch (const Error&) {
@@ -176,6 +183,7 @@ class CpuRuntime final : public Runtime {
   }
   void release(void* pointer) override {
     device(t_state.device); // the range, if the engine has not started
+    forbid_in_capture();
     if (!in_device_range(pointer)) {
       release_managed(pointer);
       return;
@@ -193,6 +201,7 @@ class CpuRuntime final : public Runtime {
   }
   void* allocate_host(size_t bytes, unsigned flags) override {
     device(t_state.device);
+    forbid_in_capture();
     return cpu::allocate_host(
         bytes,
         HostKind::kAllocated,
@@ -207,6 +216,7 @@ class CpuRuntime final : public Runtime {
           musaErrorInvalidValue,
           "the pointer is not the start of live pinned memory");
     }
+    forbid_in_capture();
     count(Counter::kWaits);
     wait_for_all();
     free_host(pointer, HostKind::kAllocated);
@@ -216,9 +226,11 @@ class CpuRuntime final : public Runtime {
     if (in_device_range(pointer)) {
       throw Error(musaErrorInvalidValue, "device memory is not host memory");
     }
+    forbid_in_capture();
     cpu::register_host(pointer, bytes, flags, t_state.device);
   }
   void unregister_host(void* pointer) override {
+    forbid_in_capture();
     wait_for_all();
     cpu::unregister_host(pointer);
   }
@@ -242,6 +254,7 @@ class CpuRuntime final : public Runtime {
   }
   void* allocate_managed(int index, size_t bytes, unsigned flags) override {
     device(index);
+    forbid_in_capture();
     return cpu::allocate_host(bytes, HostKind::kManaged, flags, index);
   }
   void pointer_attributes(musaPointerAttributes& out, const void* pointer)
@@ -261,6 +274,7 @@ class CpuRuntime final : public Runtime {
       engine::MemPool* pool,
       size_t bytes,
       engine::Stream& stream) override {
+    refuse_capture(own(stream), kNoCapturedMemory);
     MemPool& from = pool != nullptr
         ? own(pool)
         : cpu::current_pool(device(stream.device()));
@@ -279,6 +293,7 @@ class CpuRuntime final : public Runtime {
           musaErrorInvalidValue,
           "the pointer is not memory of a memory pool");
     }
+    refuse_capture(own(stream), kNoCapturedMemory);
     pool->release(pointer, own(stream).mark());
   }
   engine::MemPool* create_pool(const musaMemPoolProps& props) override {
@@ -335,6 +350,7 @@ class CpuRuntime final : public Runtime {
     stream->owner().destroy_stream(*stream);
   }
   void synchronize_stream(engine::Stream& stream) override {
+    forbid_if_captured(own(stream));
     count(Counter::kWaits);
     Device& owner = own(stream).owner();
     const Mark mark = own(stream).mark();
@@ -343,6 +359,7 @@ class CpuRuntime final : public Runtime {
     trim_pools(owner);
   }
   bool query_stream(engine::Stream& stream) override {
+    forbid_if_captured(own(stream));
     const Mark mark = own(stream).mark();
     const bool done = reached(mark) ||
         (planted("early_query") && own(stream).finished() + 1 >= mark.task);
@@ -352,6 +369,12 @@ class CpuRuntime final : public Runtime {
     return done;
   }
   void wait_event(engine::Stream& stream, engine::Event& event) override {
+    if (__builtin_expect(
+            own(stream).captured() || own(event).in_capture(),
+            0) &&
+        capture_wait(own(stream), own(event))) {
+      return;
+    }
     const Mark mark = own(event).mark();
     if (planted("rerecord_moves_wait")) {
       keep_for_fault(&own(stream));
@@ -402,11 +425,16 @@ class CpuRuntime final : public Runtime {
           musaErrorInvalidResourceHandle,
           "the event and the stream are of different devices");
     }
+    if (__builtin_expect(own(stream).captured(), 0) &&
+        capture_record(own(stream), own(event))) {
+      return;
+    }
     own(event).record(own(stream));
   }
   void synchronize_event(engine::Event& event) override {
-    count(Counter::kWaits);
     const Mark mark = own(event).mark();
+    forbid_in_capture();
+    count(Counter::kWaits);
     if (mark.stream != nullptr) {
       mark.stream->wait_until(mark.task);
     }
@@ -415,8 +443,9 @@ class CpuRuntime final : public Runtime {
     trim_pools(owner);
   }
   bool query_event(engine::Event& event) override {
-    const bool done =
-        reached(own(event).mark()) || planted("early_event_query");
+    const Mark mark = own(event).mark();
+    forbid_in_capture();
+    const bool done = reached(mark) || planted("early_event_query");
     if (done) {
       surface(device(event.device()));
     }

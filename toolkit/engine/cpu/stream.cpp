@@ -2,6 +2,7 @@
 // The two ends of a stream's ring: submitters and the worker.
 #include "toolkit/engine/cpu/stream.h"
 
+#include "toolkit/engine/cpu/capture.h"
 #include "toolkit/engine/cpu/counters.h"
 #include "toolkit/engine/cpu/device.h"
 #include "toolkit/engine/cpu/scheduler.h"
@@ -99,6 +100,35 @@ void Stream::make_room(uint64_t number) {
     throw_stopped();
   }
   finished_seen_ = finished();
+}
+
+bool Stream::record(
+    musaGraphNodeType type,
+    const char* name,
+    void (*run)(const void*),
+    const void* closure,
+    size_t bytes) {
+  auto work = std::make_shared<Work>();
+  work->run = run;
+  work->name = name;
+  work->bytes = bytes;
+  std::memcpy(work->closure, closure, bytes);
+  return capture_node(*this, {{}, type, name, {std::move(work)}, {}});
+}
+
+// A worker is called before a full ring can hold this thread.
+uint64_t Stream::enqueue_all(
+    const std::vector<std::shared_ptr<const Work>>& tasks) {
+  const Lock lock(spin_);
+  for (const auto& work : tasks) {
+    Task* task = claim();
+    std::memcpy(task->closure, work->closure, work->bytes);
+    task->run = work->run;
+    task->name = work->name;
+    publish(*task);
+    notify_worker();
+  }
+  return submitted_.load(std::memory_order_relaxed);
 }
 
 void Stream::wake_worker() {

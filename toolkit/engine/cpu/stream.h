@@ -8,13 +8,17 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace musa_standin::engine::cpu {
 
 class Device;
 class Stream;
+struct Lane;
 
 constexpr size_t kTaskBytes = 896;
 constexpr uint64_t kRingTasks = 4096;
@@ -28,6 +32,24 @@ struct alignas(64) Task {
   void (*run)(const void* closure);
   const char* name;
   alignas(16) unsigned char closure[kTaskBytes];
+};
+
+// A recorded task: the part of a Task that can run again.
+struct Work {
+  void (*run)(const void* closure);
+  const char* name;
+  size_t bytes;
+  alignas(16) unsigned char closure[kTaskBytes];
+};
+
+// The kind of a closure's graph node: its kNode, if it has one.
+template <class F, class = void>
+struct NodeType {
+  static constexpr musaGraphNodeType value = musaGraphNodeTypeKernel;
+};
+template <class F>
+struct NodeType<F, std::void_t<decltype(F::kNode)>> {
+  static constexpr musaGraphNodeType value = F::kNode;
 };
 
 // The point of a stream where `task` tasks have ended.  Valid for ever:
@@ -69,6 +91,10 @@ class Stream final : public engine::Stream {
   uint64_t submit(const char* name, const F& f) {
     static_assert(std::is_trivially_copyable_v<F>);
     static_assert(sizeof(F) <= kTaskBytes && alignof(F) <= 16);
+    if (__builtin_expect(captured(), 0) &&
+        record(NodeType<F>::value, name, &call<F>, &f, sizeof(F))) {
+      return submitted();
+    }
     follow_default_stream();
     return enqueue(name, f);
   }
@@ -81,15 +107,16 @@ class Stream final : public engine::Stream {
       const std::lock_guard<SpinLock> lock(spin_);
       Task* task = claim();
       std::memcpy(task->closure, static_cast<const void*>(&f), sizeof(F));
-      task->run = [](const void* closure) {
-        (*static_cast<const F*>(closure))();
-      };
+      task->run = &call<F>;
       task->name = name;
       number = publish(*task);
     }
     notify_worker();
     return number;
   }
+
+  // Recorded tasks, with nothing of other threads between them.
+  uint64_t enqueue_all(const std::vector<std::shared_ptr<const Work>>& tasks);
 
   // Keeps the rule of the legacy default stream for what comes next.
   void follow_default_stream() {
@@ -131,6 +158,16 @@ class Stream final : public engine::Stream {
   [[nodiscard]] Device& owner() const noexcept { return *owner_; }
   [[nodiscard]] Order order() const noexcept { return order_; }
 
+  // --- for captures ---
+  // Calls on this stream are recorded, or must not be made at all.
+  [[nodiscard]] bool captured() const noexcept { return lane() != nullptr; }
+  [[nodiscard]] Lane* lane() const noexcept {
+    return lane_.load(std::memory_order_relaxed);
+  }
+  void set_lane(Lane* lane) noexcept {
+    lane_.store(lane, std::memory_order_relaxed);
+  }
+
   // --- for the threads that wait ---
   // False if the mark has been reached already; then nothing was kept.
   bool watch(Watcher& watcher);
@@ -150,6 +187,19 @@ class Stream final : public engine::Stream {
   struct WaitClosure {
     Mark mark;
   };
+
+  template <class F>
+  static void call(const void* closure) {
+    (*static_cast<const F*>(closure))();
+  }
+
+  // False: the capture has ended meanwhile.
+  bool record(
+      musaGraphNodeType type,
+      const char* name,
+      void (*run)(const void*),
+      const void* closure,
+      size_t bytes);
 
   [[nodiscard]] bool default_order_pending() const noexcept {
     return order_ == Order::kLegacy
@@ -211,6 +261,8 @@ class Stream final : public engine::Stream {
   // Read by every submit, written rarely.
   Order order_ = Order::kNone;
   std::atomic<bool> alive_{false};
+  // Changed under the captures' mutex, and read again there.
+  std::atomic<Lane*> lane_{nullptr};
   Task* ring_ = nullptr;
   Device* owner_ = nullptr;
   Stream* legacy_ = nullptr;                           // the device's

@@ -4,6 +4,7 @@
 
 #include "toolkit/engine/cuda/device.h"
 #include "toolkit/engine/cuda/flag_map.h"
+#include "toolkit/engine/cuda/graph_runtime.h"
 
 namespace musa_standin::engine {
 
@@ -39,6 +40,7 @@ void destroy_stream(musaStream_t handle) {
         "the stream handle is none, or its stream was destroyed");
   }
   const cudaStream_t native = stream->native();
+  leave_capture(native);
   stream_table().give_back(*stream);
   check(cudaStreamDestroy(native));
 }
