@@ -21,7 +21,7 @@ import torch_fl  # noqa: F401
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "examples"))
 
-from digits import BATCH, make_data, make_model
+from digits_model import BATCH, make_data, make_model
 
 
 def make_step(device: str, state: dict[str, torch.Tensor]) -> object:

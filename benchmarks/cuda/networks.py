@@ -51,7 +51,7 @@ def resnet50(device: str, layout: torch.memory_format = torch.contiguous_format)
 
 def digits(device: str):
     """The CNN of examples/digits.py, batch 64, AdamW."""
-    from digits import BATCH, make_data, make_model
+    from digits_model import BATCH, make_data, make_model
 
     model = _twin(make_model, device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
