@@ -55,9 +55,10 @@ int native_count() {
     (void)cudaGetLastError();
     std::fprintf(
         stderr,
-        "musa: the CUDA engine found no driver that it can use (%s): there is "
-        "no device.\n",
-        cudaGetErrorString(result));
+        "musa: there is no device, since the CUDA engine found no driver "
+        "(libcuda.so.1) that is new enough for CUDA %d.%d.\n",
+        CUDART_VERSION / 1000,
+        CUDART_VERSION % 1000 / 10);
     return 0;
   }
   if (result == cudaErrorNoDevice) {
