@@ -5,6 +5,7 @@
 #include "toolkit/engine/cuda/counters.h"
 #include "toolkit/engine/cuda/device.h"
 #include "toolkit/engine/cuda/flag_map.h"
+#include "toolkit/engine/cuda/graph_runtime.h"
 #include "toolkit/engine/cuda/mem_pool.h"
 
 #include <sys/uio.h>
@@ -210,7 +211,10 @@ void release_device(void* pointer) {
   }
   count(Counter::kWaits);
   use_device(block.device);
-  check(cudaDeviceSynchronize());
+  // Not while a stream is captured; CUDA's own rules for cudaFree hold then.
+  if (!captures_are_open()) {
+    check(cudaDeviceSynchronize());
+  }
   check(cudaFree(pointer));
 }
 
