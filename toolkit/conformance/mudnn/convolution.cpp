@@ -403,6 +403,10 @@ int accepted(Runner run) {
   return count;
 }
 
+// Algorithms that transform tiles (Winograd) round several times more than a
+// sum of products does.
+constexpr double kSlack = 256;
+
 } // namespace
 
 BEHAVES(Convolution, every_accepted_algorithm_is_right) {
@@ -429,7 +433,7 @@ BEHAVES(Convolution, every_accepted_algorithm_is_right) {
         const Status status =
             conv.Run(handle(), out, in, filter, algorithm, maintainer());
         if (status == Status::SUCCESS) {
-          expect_near(y, out, 64);
+          expect_near(y, out, kSlack);
         }
         return status;
       }),
@@ -445,7 +449,7 @@ BEHAVES(Convolution, every_accepted_algorithm_is_right) {
             algorithm,
             maintainer());
         if (status == Status::SUCCESS) {
-          expect_near(dx, out, 64);
+          expect_near(dx, out, kSlack);
         }
         return status;
       }),
@@ -456,7 +460,7 @@ BEHAVES(Convolution, every_accepted_algorithm_is_right) {
         const Status status =
             conv.RunBwdFilter(handle(), out, in, grad, algorithm, maintainer());
         if (status == Status::SUCCESS) {
-          expect_near(dw, out, 64);
+          expect_near(dw, out, kSlack);
         }
         return status;
       }),

@@ -52,7 +52,8 @@ class Generator {
   ~Generator() { EXPECT_GOOD(murandDestroyGenerator(handle_)); }
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
-  operator murandGenerator_t() const { return handle_; } // NOLINT: a view
+  // NOLINTNEXTLINE(google-explicit-constructor): stands for its handle
+  operator murandGenerator_t() const { return handle_; }
 
  private:
   murandGenerator_t handle_ = nullptr;
@@ -182,6 +183,8 @@ CONFORMS(murandSetStream, success, work_runs_on_it) {
   const Generator generator;
   EXPECT_GOOD(murandSetStream(generator, stream));
   Numbers<float> numbers(1000);
+  // The first use of a kernel may wait: its code is loaded.
+  EXPECT_GOOD(murandGenerateUniform(generator, numbers.get(), 1000));
   EXPECT_OK(musaDeviceSynchronize());
   Gate gate;
   ASSERT_MUSA(gate.hold(stream));

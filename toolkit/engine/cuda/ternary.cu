@@ -54,7 +54,7 @@ TernaryTable make_table() {
   add(TernaryMode::kAddcdiv, kNumbers<kernels::TernaryAddcdiv>);
   add(TernaryMode::kAddcdivAlpha, kNumbers<kernels::TernaryAddcdiv>);
   add(TernaryMode::kClamp, kNumbers<kernels::TernaryClamp>);
-  add_select<uint8_t>(table, 0);
+  add_select<int8_t>(table, 0); // uint8_t would be read as a truth value
   add_select<uint16_t>(table, 1);
   add_select<uint32_t>(table, 2);
   add_select<uint64_t>(table, 3);
