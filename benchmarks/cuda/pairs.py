@@ -264,6 +264,7 @@ class Question:
         except UNABLE as error:
             value, why = None, f"{SIDE}: {reason(error)}"
         if IS_PARTNER:
+            assert "torch_fl" not in sys.modules, "the partner is torch.cuda's alone"
             self.line.send((value, why))
             return None
         other, others = self.line.receive()
