@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 CHECK = "import flagos_build; flagos_build._check()"
 
 
@@ -110,3 +112,18 @@ def test_toolkit_without_mudnn_headers_is_refused(tmp_path):
 def test_torch_without_headers_names_the_command(tmp_path):
     said = configure(tmp_path, f"-DFLAGOS_TORCH_ROOT={tmp_path}")
     assert "has no torch with C++ headers" in said
+
+
+@pytest.mark.skipif(NVCC is None, reason="the sentence comes after nvcc was found")
+def test_cuda_engine_without_its_libraries_names_package_and_variable(tmp_path):
+    (tmp_path / "empty").mkdir()
+    said = configure(
+        tmp_path,
+        "-DMUSA_ENGINE=cuda",
+        f"-DCMAKE_CUDA_COMPILER={NVCC}",
+        "-DCMAKE_CUDA_ARCHITECTURES=90",
+        f"-DMUSA_CUBLAS_ROOT={tmp_path / 'empty'}",
+    )
+    assert said.startswith("cuBLASLt (cublasLt.h and libcublasLt.so.")
+    assert "pip install --no-deps nvidia-cublas" in said
+    assert "FLAGOS_CUDA_LIBRARIES" in said
