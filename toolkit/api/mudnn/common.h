@@ -9,6 +9,7 @@
 
 #include "toolkit/include/mudnncxx/mudnn.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace musa::dnn {
@@ -32,6 +33,28 @@ struct Access {
   static int device(const Handle& h) { return h.device_; }
   static musaStream_t stream(const Handle& h) { return h.stream_; }
   static bool tf32(const Handle& h) { return h.allow_tf32_; }
+  // Backward, the gradients stand in the places of what they belong to.
+  template <class Algorithm = Convolution::Algorithm>
+  static musa_standin::engine::ConvolutionArgs convolution(
+      const Convolution& c,
+      const Handle& h,
+      const Tensor& out,
+      const Tensor& in,
+      const Tensor& filter,
+      Algorithm algorithm = {}) {
+    musa_standin::engine::ConvolutionArgs args;
+    args.out = view(out);
+    args.in = view(in);
+    args.filter = view(filter);
+    args.spatial = c.spatial_;
+    args.groups = c.groups_;
+    args.algorithm = static_cast<int>(algorithm);
+    args.tf32 = c.compute_mode_ == Convolution::ComputeMode::TENSOR && tf32(h);
+    std::copy_n(c.pad_, Convolution::kMaxSpatial, args.pad);
+    std::copy_n(c.stride_, Convolution::kMaxSpatial, args.stride);
+    std::copy_n(c.dilation_, Convolution::kMaxSpatial, args.dilation);
+    return args;
+  }
   static int mode(const Convolution::FusedActivationDesc& d) {
     return static_cast<int>(d.mode_);
   }

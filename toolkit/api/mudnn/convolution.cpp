@@ -168,44 +168,84 @@ Status check_addend(const ConvolutionArgs& args) {
                                             : api::refuse_sizes(kName, "add");
 }
 
-template <class Submit>
-Status enqueue(
-    engine::Stream& stream,
-    Family family,
-    ConvolutionArgs& args,
-    const MemoryMaintainer& maintainer,
-    Submit&& submit) {
-  const api::OptionalWorkspace workspace(
-      stream,
-      engine::dnn().convolution_workspace_bytes(family, args),
-      maintainer);
-  if (!workspace.ok())
-    return api::refuse(Status::ALLOC_FAILED, "Convolution: no workspace");
-  args.workspace = workspace.get();
-  submit();
+// What the forward direction alone may be asked for.
+Status check_forward(const ConvolutionArgs& args) {
+  Status status = check(args);
+  if (status == Status::SUCCESS)
+    status = check_bias(args);
+  if (status == Status::SUCCESS)
+    status = check_addend(args);
+  if (status != Status::SUCCESS)
+    return status;
+  const auto algorithm = static_cast<Convolution::Algorithm>(args.algorithm);
+  if (args.groups > 1 && algorithm == Convolution::Algorithm::DIRECT)
+    return api::refuse(
+        Status::NOT_SUPPORTED,
+        "Unsupported Convolution configs for algorithm DIRECT");
   return Status::SUCCESS;
 }
 
-Status forward(
-    Handle& handle,
+// What tells the three directions apart: their operands are the same, with the
+// gradients in the places of what they belong to.
+struct Direction {
+  const char* name;
+  Family family;
+  Status (*check)(const ConvolutionArgs& args);
+  void (engine::Dnn::*run)(engine::Stream& stream, const ConvolutionArgs& args);
+};
+constexpr Direction kForward =
+    {kName, Family::kConvolution, check_forward, &engine::Dnn::convolution};
+constexpr Direction kBackwardData = {
+    "ConvolutionBackwardData",
+    Family::kConvolutionBackwardData,
+    check,
+    &engine::Dnn::convolution_backward_data};
+constexpr Direction kBackwardFilter = {
+    "ConvolutionBackwardFilter",
+    Family::kConvolutionBackwardFilter,
+    check,
+    &engine::Dnn::convolution_backward_filter};
+
+template <class Algorithm>
+Status
+recommend(const ConvolutionArgs& args, Algorithm best, Algorithm& algorithm) {
+  const Status status = check(args);
+  if (status == Status::SUCCESS)
+    algorithm = best;
+  return status;
+}
+
+Status workspace_bytes(
+    const Direction& direction,
+    const Handle& handle,
+    const ConvolutionArgs& args,
+    size_t& bytes) {
+  return api::run(kName, handle, [&](engine::Stream& /*stream*/) {
+    const Status status = check(args);
+    if (status == Status::SUCCESS)
+      bytes = engine::dnn().convolution_workspace_bytes(direction.family, args);
+    return status;
+  });
+}
+
+Status run(
+    const Direction& direction,
+    const Handle& handle,
     ConvolutionArgs args,
     const MemoryMaintainer& maintainer) {
-  return api::run(kName, handle, [&](engine::Stream& stream) {
-    Status status = check(args);
-    if (status == Status::SUCCESS)
-      status = check_bias(args);
-    if (status == Status::SUCCESS)
-      status = check_addend(args);
+  return api::run(direction.name, handle, [&](engine::Stream& stream) {
+    const Status status = direction.check(args);
     if (status != Status::SUCCESS)
       return status;
-    const auto algorithm = static_cast<Convolution::Algorithm>(args.algorithm);
-    if (args.groups > 1 && algorithm == Convolution::Algorithm::DIRECT)
-      return api::refuse(
-          Status::NOT_SUPPORTED,
-          "Unsupported Convolution configs for algorithm DIRECT");
-    return enqueue(stream, Family::kConvolution, args, maintainer, [&] {
-      engine::dnn().convolution(stream, args);
-    });
+    const api::OptionalWorkspace workspace(
+        stream,
+        engine::dnn().convolution_workspace_bytes(direction.family, args),
+        maintainer);
+    if (!workspace.ok())
+      return api::refuse(Status::ALLOC_FAILED, "Convolution: no workspace");
+    args.workspace = workspace.get();
+    (engine::dnn().*direction.run)(stream, args);
+    return Status::SUCCESS;
   });
 }
 
@@ -244,31 +284,17 @@ Status Convolution::SetNdInfo(
       dilation.begin());
 }
 
-#define MUSA_CONVOLUTION_ARGS(out_tensor, in_tensor, filter_tensor, how)    \
-  ConvolutionArgs args;                                                     \
-  args.out = Access::view(out_tensor);                                      \
-  args.in = Access::view(in_tensor);                                        \
-  args.filter = Access::view(filter_tensor);                                \
-  args.spatial = spatial_;                                                  \
-  args.groups = groups_;                                                    \
-  args.algorithm = static_cast<int>(how);                                   \
-  args.tf32 = compute_mode_ == ComputeMode::TENSOR && Access::tf32(handle); \
-  std::copy_n(pad_, kMaxSpatial, args.pad);                                 \
-  std::copy_n(stride_, kMaxSpatial, args.stride);                           \
-  std::copy_n(dilation_, kMaxSpatial, args.dilation)
-
 Status Convolution::GetRecommendForwardAlgorithm(
     Handle& handle,
     Algorithm& algorithm,
     const Tensor& out,
     const Tensor& in,
     const Tensor& filter) {
-  MUSA_CONVOLUTION_ARGS(out, in, filter, 0);
-  const Status status = check(args);
-  if (status == Status::SUCCESS)
-    // In groups DIRECT is recommended, and refused by Run (quirk 55).
-    algorithm = groups_ > 1 ? Algorithm::DIRECT : Algorithm::IMPLICIT_GEMM;
-  return status;
+  // In groups DIRECT is recommended, and refused by Run (quirk 55).
+  return recommend(
+      Access::convolution(*this, handle, out, in, filter),
+      groups_ > 1 ? Algorithm::DIRECT : Algorithm::IMPLICIT_GEMM,
+      algorithm);
 }
 
 Status Convolution::GetRecommendBackwardDataAlgorithm(
@@ -277,11 +303,10 @@ Status Convolution::GetRecommendBackwardDataAlgorithm(
     const Tensor& grad_in,
     const Tensor& grad_out,
     const Tensor& filter) {
-  MUSA_CONVOLUTION_ARGS(grad_out, grad_in, filter, 0);
-  const Status status = check(args);
-  if (status == Status::SUCCESS)
-    algorithm = AlgorithmBwdData::IMPLICIT_GEMM;
-  return status;
+  return recommend(
+      Access::convolution(*this, handle, grad_out, grad_in, filter),
+      AlgorithmBwdData::IMPLICIT_GEMM,
+      algorithm);
 }
 
 Status Convolution::GetRecommendBackwardFilterAlgorithm(
@@ -290,11 +315,10 @@ Status Convolution::GetRecommendBackwardFilterAlgorithm(
     const Tensor& grad_filter,
     const Tensor& in,
     const Tensor& grad_out) {
-  MUSA_CONVOLUTION_ARGS(grad_out, in, grad_filter, 0);
-  const Status status = check(args);
-  if (status == Status::SUCCESS)
-    algorithm = AlgorithmBwdFilter::IMPLICIT_GEMM;
-  return status;
+  return recommend(
+      Access::convolution(*this, handle, grad_out, in, grad_filter),
+      AlgorithmBwdFilter::IMPLICIT_GEMM,
+      algorithm);
 }
 
 Status Convolution::GetForwardWorkspaceSize(
@@ -304,14 +328,11 @@ Status Convolution::GetForwardWorkspaceSize(
     const Tensor& in,
     const Tensor& filter,
     const Algorithm& algorithm) {
-  return api::run(kName, handle, [&](engine::Stream& /*stream*/) {
-    MUSA_CONVOLUTION_ARGS(out, in, filter, algorithm);
-    const Status status = check(args);
-    if (status == Status::SUCCESS)
-      bytes =
-          engine::dnn().convolution_workspace_bytes(Family::kConvolution, args);
-    return status;
-  });
+  return workspace_bytes(
+      kForward,
+      handle,
+      Access::convolution(*this, handle, out, in, filter, algorithm),
+      bytes);
 }
 
 Status Convolution::GetBackwardDataWorkspaceSize(
@@ -321,15 +342,11 @@ Status Convolution::GetBackwardDataWorkspaceSize(
     const Tensor& grad_out,
     const Tensor& filter,
     const AlgorithmBwdData& algorithm) {
-  return api::run(kName, handle, [&](engine::Stream& /*stream*/) {
-    MUSA_CONVOLUTION_ARGS(grad_out, grad_in, filter, algorithm);
-    const Status status = check(args);
-    if (status == Status::SUCCESS)
-      bytes = engine::dnn().convolution_workspace_bytes(
-          Family::kConvolutionBackwardData,
-          args);
-    return status;
-  });
+  return workspace_bytes(
+      kBackwardData,
+      handle,
+      Access::convolution(*this, handle, grad_out, grad_in, filter, algorithm),
+      bytes);
 }
 
 Status Convolution::GetBackwardFilterWorkspaceSize(
@@ -339,15 +356,11 @@ Status Convolution::GetBackwardFilterWorkspaceSize(
     const Tensor& in,
     const Tensor& grad_out,
     const AlgorithmBwdFilter& algorithm) {
-  return api::run(kName, handle, [&](engine::Stream& /*stream*/) {
-    MUSA_CONVOLUTION_ARGS(grad_out, in, grad_filter, algorithm);
-    const Status status = check(args);
-    if (status == Status::SUCCESS)
-      bytes = engine::dnn().convolution_workspace_bytes(
-          Family::kConvolutionBackwardFilter,
-          args);
-    return status;
-  });
+  return workspace_bytes(
+      kBackwardFilter,
+      handle,
+      Access::convolution(*this, handle, grad_out, in, grad_filter, algorithm),
+      bytes);
 }
 
 Status Convolution::Run(
@@ -357,8 +370,11 @@ Status Convolution::Run(
     const Tensor& filter,
     Algorithm algorithm,
     const MemoryMaintainer& maintainer) {
-  MUSA_CONVOLUTION_ARGS(out, in, filter, algorithm);
-  return forward(handle, args, maintainer);
+  return run(
+      kForward,
+      handle,
+      Access::convolution(*this, handle, out, in, filter, algorithm),
+      maintainer);
 }
 
 // NOLINTNEXTLINE(readability-function-size): the vendor's parameters
@@ -372,12 +388,13 @@ Status Convolution::RunFusion(
     const FusedActivationDesc& activation,
     Algorithm algorithm,
     const MemoryMaintainer& maintainer) {
-  MUSA_CONVOLUTION_ARGS(out, in, filter, algorithm);
+  ConvolutionArgs args =
+      Access::convolution(*this, handle, out, in, filter, algorithm);
   args.bias = Access::view(bias);
   args.add = Access::view(add);
   args.activation = static_cast<engine::Activation>(Access::mode(activation));
   std::copy_n(Access::coef(activation), 3, args.coef);
-  return forward(handle, args, maintainer);
+  return run(kForward, handle, args, maintainer);
 }
 
 Status Convolution::RunBwdData(
@@ -387,18 +404,11 @@ Status Convolution::RunBwdData(
     const Tensor& filter,
     AlgorithmBwdData algorithm,
     const MemoryMaintainer& maintainer) {
-  return api::run("ConvolutionBackwardData", handle, [&](auto& stream) {
-    MUSA_CONVOLUTION_ARGS(grad_out, grad_in, filter, algorithm);
-    const Status status = check(args);
-    if (status != Status::SUCCESS)
-      return status;
-    return enqueue(
-        stream,
-        Family::kConvolutionBackwardData,
-        args,
-        maintainer,
-        [&] { engine::dnn().convolution_backward_data(stream, args); });
-  });
+  return run(
+      kBackwardData,
+      handle,
+      Access::convolution(*this, handle, grad_out, grad_in, filter, algorithm),
+      maintainer);
 }
 
 Status Convolution::RunBwdFilter(
@@ -408,18 +418,11 @@ Status Convolution::RunBwdFilter(
     const Tensor& grad_out,
     AlgorithmBwdFilter algorithm,
     const MemoryMaintainer& maintainer) {
-  return api::run("ConvolutionBackwardFilter", handle, [&](auto& stream) {
-    MUSA_CONVOLUTION_ARGS(grad_out, in, grad_filter, algorithm);
-    const Status status = check(args);
-    if (status != Status::SUCCESS)
-      return status;
-    return enqueue(
-        stream,
-        Family::kConvolutionBackwardFilter,
-        args,
-        maintainer,
-        [&] { engine::dnn().convolution_backward_filter(stream, args); });
-  });
+  return run(
+      kBackwardFilter,
+      handle,
+      Access::convolution(*this, handle, grad_out, in, grad_filter, algorithm),
+      maintainer);
 }
 
 } // namespace portable_1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops of two and three operands; compiled once per instruction set.
-#include "toolkit/engine/cpu/elementwise_kernels.h"
+#include "toolkit/engine/cpu/elementwise_loops.h"
 #include "toolkit/engine/dnn_types.h"
 
 #include "toolkit/kernels/binary.h"
@@ -12,25 +12,34 @@ namespace fn = kernels;
 
 using M = BinaryMode;
 
-template <class T>
-inline T parameter(const Params& p) {
-  return static_cast<T>(p.real[0]);
-}
-template <>
-inline int64_t parameter<int64_t>(const Params& p) {
-  return p.whole[0];
-}
-
-template <class Op, class T, class R>
-void map(void* out, const void* const* in, int64_t n, const Params& params) {
-  R* o = static_cast<R*>(out);
-  const T* a = static_cast<const T*>(in[0]);
-  const T* b = static_cast<const T*>(in[1]);
-  const T alpha = parameter<T>(params);
+struct Two {
+  template <class Op, class T, class R>
+  static void
+  map(void* out, const void* const* in, int64_t n, const Params& params) {
+    R* o = static_cast<R*>(out);
+    const T* a = static_cast<const T*>(in[0]);
+    const T* b = static_cast<const T*>(in[1]);
+    const T alpha = parameter<T>(params, 0);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i)
-    o[i] = Op::template of<T>(a[i], b[i], alpha);
-}
+    for (int64_t i = 0; i < n; ++i)
+      o[i] = Op::template of<T>(a[i], b[i], alpha);
+  }
+};
+
+struct Three {
+  template <class Op, class T, class R>
+  static void
+  map(void* out, const void* const* in, int64_t n, const Params& params) {
+    R* o = static_cast<R*>(out);
+    const T* a = static_cast<const T*>(in[0]);
+    const T* b = static_cast<const T*>(in[1]);
+    const T* c = static_cast<const T*>(in[2]);
+    const T alpha = parameter<T>(params, 0);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i)
+      o[i] = Op::template of<T>(a[i], b[i], c[i], alpha);
+  }
+};
 
 // Near is vectorised but not for all quotients.
 template <class Near, class Op>
@@ -39,38 +48,20 @@ void map_near(
     const void* const* in,
     int64_t n,
     const Params& params) {
-  constexpr int64_t kPiece = 512;
+  float* o = static_cast<float*>(out);
   const float* a = static_cast<const float*>(in[0]);
   const float* b = static_cast<const float*>(in[1]);
-  for (int64_t at = 0; at < n; at += kPiece) {
-    const int64_t count = n - at < kPiece ? n - at : kPiece;
-    int far = 0;
-    for (int64_t i = 0; i < count; ++i)
-      far |= kernels::FarQuotient::of(a[at + i], b[at + i], 0.0F);
-    const void* from[] = {a + at, b + at};
-    float* to = static_cast<float*>(out) + at;
-    if (far == 0) {
-      map<Near, float, float>(to, from, count, params);
-    } else {
-      map<Op, float, float>(to, from, count, params);
-    }
-  }
-}
-
-template <class Op, class T>
-void map_three(
-    void* out,
-    const void* const* in,
-    int64_t n,
-    const Params& params) {
-  T* o = static_cast<T*>(out);
-  const T* a = static_cast<const T*>(in[0]);
-  const T* b = static_cast<const T*>(in[1]);
-  const T* c = static_cast<const T*>(in[2]);
-  const T alpha = parameter<T>(params);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i)
-    o[i] = Op::of(a[i], b[i], c[i], alpha);
+  by_pieces(
+      n,
+      [&](int64_t i) { return fn::FarQuotient::of(a[i], b[i], 0.0F); },
+      [&](int64_t at, int64_t count) {
+        const void* from[] = {a + at, b + at};
+        Two::map<Near, float, float>(o + at, from, count, params);
+      },
+      [&](int64_t at, int64_t count) {
+        const void* from[] = {a + at, b + at};
+        Two::map<Op, float, float>(o + at, from, count, params);
+      });
 }
 
 template <class T>
@@ -91,30 +82,7 @@ void select(
   }
 }
 
-struct Builder {
-  BinaryKernels table{};
-
-  constexpr void put(Compute type, M mode, MapFn fn) {
-    table.map[type][static_cast<int>(mode)] = fn;
-  }
-  template <class Op>
-  constexpr void real(M mode) {
-    put(kF32, mode, map<Op, float, float>);
-    put(kF64, mode, map<Op, double, double>);
-  }
-  template <class Op>
-  constexpr void number(M mode) {
-    real<Op>(mode);
-    put(kI64, mode, map<Op, int64_t, int64_t>);
-  }
-  template <class Op>
-  constexpr void test(M mode) {
-    put(kF32, mode, map<Op, float, uint8_t>);
-    put(kF64, mode, map<Op, double, uint8_t>);
-    put(kI64, mode, map<Op, int64_t, uint8_t>);
-    put(kU8, mode, map<Op, uint8_t, uint8_t>);
-  }
-
+struct BinaryBuilder : Builder<BinaryKernels, M, Two> {
   constexpr void arithmetic() {
     number<fn::BinaryAdd>(M::kAdd);
     number<fn::BinarySub>(M::kSub);
@@ -144,9 +112,9 @@ struct Builder {
     test<fn::BinaryLe>(M::kLe);
     test<fn::BinaryGt>(M::kGt);
     test<fn::BinaryGe>(M::kGe);
-    put(kU8, M::kLogicalAnd, map<fn::BinaryAnd, uint8_t, uint8_t>);
-    put(kU8, M::kLogicalOr, map<fn::BinaryOr, uint8_t, uint8_t>);
-    put(kU8, M::kLogicalXor, map<fn::BinaryXor, uint8_t, uint8_t>);
+    truth<fn::BinaryAnd>(M::kLogicalAnd);
+    truth<fn::BinaryOr>(M::kLogicalOr);
+    truth<fn::BinaryXor>(M::kLogicalXor);
   }
   constexpr void gradients() {
     real<fn::BinarySigmoidBw>(M::kSigmoidBw);
@@ -162,27 +130,21 @@ struct Builder {
 };
 
 constexpr BinaryKernels build() {
-  Builder b;
+  BinaryBuilder b;
   b.arithmetic();
   b.tests();
   b.gradients();
   return b.table;
 }
 
-template <class Op>
-constexpr void three(TernaryKernels& table, TernaryMode mode) {
-  table.map[kF32][static_cast<int>(mode)] = map_three<Op, float>;
-  table.map[kF64][static_cast<int>(mode)] = map_three<Op, double>;
-  table.map[kI64][static_cast<int>(mode)] = map_three<Op, int64_t>;
-}
-
 constexpr TernaryKernels build_ternary() {
-  TernaryKernels t{};
-  three<kernels::TernaryAddcmul>(t, TernaryMode::kAddcmul);
-  three<kernels::TernaryAddcmul>(t, TernaryMode::kAddcmulAlpha);
-  three<kernels::TernaryAddcdiv>(t, TernaryMode::kAddcdiv);
-  three<kernels::TernaryAddcdiv>(t, TernaryMode::kAddcdivAlpha);
-  three<kernels::TernaryClamp>(t, TernaryMode::kClamp);
+  Builder<TernaryKernels, TernaryMode, Three> b;
+  b.number<fn::TernaryAddcmul>(TernaryMode::kAddcmul);
+  b.number<fn::TernaryAddcmul>(TernaryMode::kAddcmulAlpha);
+  b.number<fn::TernaryAddcdiv>(TernaryMode::kAddcdiv);
+  b.number<fn::TernaryAddcdiv>(TernaryMode::kAddcdivAlpha);
+  b.number<fn::TernaryClamp>(TernaryMode::kClamp);
+  TernaryKernels t = b.table;
   t.select[0] = select<uint8_t>;
   t.select[1] = select<uint16_t>;
   t.select[2] = select<uint32_t>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops of one operand; compiled once per instruction set.
-#include "toolkit/engine/cpu/elementwise_kernels.h"
+#include "toolkit/engine/cpu/elementwise_loops.h"
 #include "toolkit/engine/dnn_types.h"
 
 #include "toolkit/kernels/unary.h"
@@ -12,29 +12,19 @@ namespace fn = kernels;
 
 using M = UnaryMode;
 
-template <class T>
-inline T parameter(const Params& p, int i) {
-  return static_cast<T>(p.real[i]);
-}
-template <>
-inline int64_t parameter<int64_t>(const Params& p, int i) {
-  return p.whole[i];
-}
-template <>
-inline uint8_t parameter<uint8_t>(const Params& p, int i) {
-  return static_cast<uint8_t>(p.whole[i] != 0);
-}
-
-template <class Op, class T, class R>
-void map(void* out, const void* const* in, int64_t n, const Params& params) {
-  R* o = static_cast<R*>(out);
-  const T* x = static_cast<const T*>(in[0]);
-  const T alpha = parameter<T>(params, 0);
-  const T beta = parameter<T>(params, 1);
+struct One {
+  template <class Op, class T, class R>
+  static void
+  map(void* out, const void* const* in, int64_t n, const Params& params) {
+    R* o = static_cast<R*>(out);
+    const T* x = static_cast<const T*>(in[0]);
+    const T alpha = parameter<T>(params, 0);
+    const T beta = parameter<T>(params, 1);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i)
-    o[i] = Op::template of<T>(x[i], alpha, beta);
-}
+    for (int64_t i = 0; i < n; ++i)
+      o[i] = Op::template of<T>(x[i], alpha, beta);
+  }
+};
 
 // Near is vectorised but not for all arguments; Far tells which, and a block
 // that has one takes Any.
@@ -44,23 +34,20 @@ void map_near(
     const void* const* in,
     int64_t n,
     const Params& params) {
-  constexpr int64_t kPiece = 512;
   float* o = static_cast<float*>(out);
   const float* x = static_cast<const float*>(in[0]);
   const float alpha = parameter<float>(params, 0);
-  for (int64_t at = 0; at < n; at += kPiece) {
-    const int64_t count = n - at < kPiece ? n - at : kPiece;
-    int far = 0;
-    for (int64_t i = 0; i < count; ++i)
-      far |= Far::of(x[at + i], alpha, 0.0F);
-    if (far == 0) {
-      const void* from = x + at;
-      map<Near, float, float>(o + at, &from, count, params);
-      continue;
-    }
-    for (int64_t i = 0; i < count; ++i)
-      o[at + i] = Any(x[at + i], alpha);
-  }
+  by_pieces(
+      n,
+      [&](int64_t i) { return Far::of(x[i], alpha, 0.0F); },
+      [&](int64_t at, int64_t count) {
+        const void* from = x + at;
+        One::map<Near, float, float>(o + at, &from, count, params);
+      },
+      [&](int64_t at, int64_t count) {
+        for (int64_t i = at; i < at + count; ++i)
+          o[i] = Any(x[i], alpha);
+      });
 }
 float any_sin(float x, float /*alpha*/) {
   return __builtin_sinf(x);
@@ -84,19 +71,6 @@ float any_trunc_mod(float x, float alpha) {
   return kernels::truncated_mod(x, alpha);
 }
 
-// Powers with short forms, which are also exact where the general one is not.
-struct Cube {
-  template <class T>
-  static T of(T x, T /*alpha*/, T /*beta*/) {
-    return x * x * x;
-  }
-};
-struct ReciprocalSquare {
-  template <class T>
-  static T of(T x, T /*alpha*/, T /*beta*/) {
-    return T(1) / (x * x);
-  }
-};
 template <class T>
 void map_pow(
     void* out,
@@ -105,52 +79,21 @@ void map_pow(
     const Params& params) {
   const double alpha = params.real[0];
   if (alpha == 2)
-    return map<kernels::UnarySquare, T, T>(out, in, n, params);
+    return One::map<fn::UnarySquare, T, T>(out, in, n, params);
   if (alpha == 3)
-    return map<Cube, T, T>(out, in, n, params);
+    return One::map<kernels::UnaryCube, T, T>(out, in, n, params);
   if (alpha == 0.5)
-    return map<kernels::UnarySqrt, T, T>(out, in, n, params);
+    return One::map<fn::UnarySqrt, T, T>(out, in, n, params);
   if (alpha == -0.5)
-    return map<kernels::UnaryRsqrt, T, T>(out, in, n, params);
+    return One::map<fn::UnaryRsqrt, T, T>(out, in, n, params);
   if (alpha == -1)
-    return map<kernels::UnaryReciprocal, T, T>(out, in, n, params);
+    return One::map<fn::UnaryReciprocal, T, T>(out, in, n, params);
   if (alpha == -2)
-    return map<ReciprocalSquare, T, T>(out, in, n, params);
-  map<kernels::UnaryPow, T, T>(out, in, n, params);
+    return One::map<kernels::UnaryReciprocalSquare, T, T>(out, in, n, params);
+  One::map<fn::UnaryPow, T, T>(out, in, n, params);
 }
 
-struct Builder {
-  UnaryKernels table{};
-
-  constexpr void put(Compute type, M mode, MapFn fn) {
-    table.map[type][static_cast<int>(mode)] = fn;
-  }
-  template <class Op>
-  constexpr void real(M mode) {
-    put(kF32, mode, map<Op, float, float>);
-    put(kF64, mode, map<Op, double, double>);
-  }
-  template <class Op>
-  constexpr void number(M mode) {
-    real<Op>(mode);
-    put(kI64, mode, map<Op, int64_t, int64_t>);
-  }
-  template <class Op>
-  constexpr void real_test(M mode) {
-    put(kF32, mode, map<Op, float, uint8_t>);
-    put(kF64, mode, map<Op, double, uint8_t>);
-  }
-  template <class Op>
-  constexpr void test(M mode) {
-    real_test<Op>(mode);
-    put(kI64, mode, map<Op, int64_t, uint8_t>);
-    put(kU8, mode, map<Op, uint8_t, uint8_t>);
-  }
-  template <class Op>
-  constexpr void truth(M mode) {
-    put(kU8, mode, map<Op, uint8_t, uint8_t>);
-  }
-
+struct UnaryBuilder : Builder<UnaryKernels, M, One> {
   constexpr void arithmetic() {
     number<fn::UnaryAdd>(M::kAdd);
     number<fn::UnarySub>(M::kSub);
@@ -247,7 +190,7 @@ struct Builder {
 };
 
 constexpr UnaryKernels build() {
-  Builder b;
+  UnaryBuilder b;
   b.arithmetic();
   b.tests();
   b.functions();

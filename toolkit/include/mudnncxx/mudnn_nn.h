@@ -330,6 +330,7 @@ class MUDNN_EXPORT Convolution : public ImplBase {
       const MemoryMaintainer& maintainer);
 
  private:
+  friend struct Access;
   static constexpr int kMaxSpatial = 3;
   int spatial_ = 0;
   int groups_ = 1;
