@@ -22,7 +22,7 @@ bool is_dense_run(at::TensorIteratorBase& iter, int operand) {
 
 } // namespace
 
-// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+// As in the other constructor, entries beyond the rank stay uninitialised.
 Operands::Operands(at::TensorIteratorBase& iter, at::ScalarType computed_in)
     : compute(computed_in), count(iter.ntensors()), numel(iter.numel()) {
   TORCH_INTERNAL_ASSERT(count <= kMaxOperands);

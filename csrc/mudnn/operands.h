@@ -49,7 +49,7 @@ struct Operands {
   int64_t strides[kMaxOperands][kMaxRank];
 
   // Arrays stay uninitialised: a quick call touches one entry of each.
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  // NOLINTNEXTLINE(modernize-use-equals-default): Operands() would clear all
   Operands() {}
   // Throws NotImplementedError for more than 8 dimensions after merging.
   Operands(at::TensorIteratorBase& iter, at::ScalarType compute);

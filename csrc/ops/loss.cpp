@@ -318,7 +318,7 @@ Tensor& nll_loss2d_backward_out(
 // ---- mean squared error: a composition of three calls
 
 Tensor mse(const Tensor& self, const Tensor& target, int64_t reduction) {
-  Tensor squares = self.sub(target);
+  const Tensor squares = self.sub(target);
   squares.mul_(squares);
   return reduction == at::Reduction::None ? squares
       : reduction == at::Reduction::Mean  ? squares.mean()

@@ -14,6 +14,7 @@
 #include <ATen/native/Resize.h>
 
 #include <array>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -192,10 +193,12 @@ class Shell final : public OutputHooks<Op, Shell<Op, F, N>> {
     if constexpr (F == Form::kOut) {
       if (at::native::resize_output(given, sizes)) {
         at::TensorImpl* const impl = given.unsafeGetTensorImpl();
+        const std::optional<at::MemoryFormat> format =
+            options.memory_format_opt();
         if (!strides.empty()) {
           impl->set_sizes_and_strides(sizes, strides);
-        } else if (options.memory_format_opt().has_value()) {
-          impl->empty_tensor_restride(*options.memory_format_opt());
+        } else if (format.has_value()) {
+          impl->empty_tensor_restride(*format);
         }
       }
     } else {

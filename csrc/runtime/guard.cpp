@@ -18,8 +18,8 @@ PooledEvent* as_event(void* event) {
 }
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
-  // Torch's inline guards ask for this name.
-  // NOLINTNEXTLINE(readability-identifier-naming)
+  // NOLINTNEXTLINE(readability-identifier-naming): torch's inline guards
+  // ask for this name.
   static constexpr c10::DeviceType static_type = kFlagos;
 
   c10::DeviceType type() const override { return kFlagos; }

@@ -22,7 +22,7 @@ double nanoseconds(Clock::time_point from, Clock::time_point to) {
 void check(musaError_t code, const char* what) {
   if (code != musaSuccess) {
     std::fprintf(stderr, "%s: %s\n", what, musaGetErrorString(code));
-    std::exit(1); // NOLINT(concurrency-mt-unsafe)
+    std::exit(1); // NOLINT(concurrency-mt-unsafe): one thread
   }
 }
 

@@ -19,8 +19,8 @@ __thread ThreadState t_state
 namespace {
 
 uint32_t initial_gate() {
-  const char* trace =
-      std::getenv("MUSA_TRACE"); // NOLINT(concurrency-mt-unsafe)
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): read while the library loads
+  const char* trace = std::getenv("MUSA_TRACE");
   const bool on =
       trace != nullptr && *trace != '\0' && std::strcmp(trace, "0") != 0;
   return on ? static_cast<uint32_t>(kGateTrace) : 0U;

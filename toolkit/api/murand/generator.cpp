@@ -11,7 +11,7 @@
 #include <mutex>
 #include <new>
 
-using namespace musa_standin; // NOLINT(google-build-using-namespace): C names
+using namespace musa_standin;
 
 struct murandGenerator_st {
   bool alive = false;

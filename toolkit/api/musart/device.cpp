@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-using namespace musa_standin::api; // NOLINT(google-build-using-namespace)
+using namespace musa_standin::api;
 namespace engine = musa_standin::engine;
 using engine::runtime;
 

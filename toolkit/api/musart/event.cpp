@@ -4,7 +4,7 @@
 
 #include "toolkit/include/musa_runtime_api.h"
 
-using namespace musa_standin::api; // NOLINT(google-build-using-namespace)
+using namespace musa_standin::api;
 namespace engine = musa_standin::engine;
 using engine::runtime;
 

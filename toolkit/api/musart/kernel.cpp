@@ -6,7 +6,7 @@
 
 #include "toolkit/include/musa_portable.h"
 
-using namespace musa_standin::api; // NOLINT(google-build-using-namespace)
+using namespace musa_standin::api;
 namespace engine = musa_standin::engine;
 
 musaError_t musaPortableForEach(

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-using namespace musa_standin::api; // NOLINT(google-build-using-namespace)
+using namespace musa_standin::api;
 namespace engine = musa_standin::engine;
 using engine::runtime;
 

@@ -52,8 +52,10 @@ class Array {
 
   dnn::Tensor& tensor() { return tensor_; }
   const dnn::Tensor& tensor() const { return tensor_; }
-  operator dnn::Tensor&() { return tensor_; }             // NOLINT: a view
-  operator const dnn::Tensor&() const { return tensor_; } // NOLINT: a view
+  // NOLINTBEGIN(google-explicit-constructor): stands for its descriptor
+  operator dnn::Tensor&() { return tensor_; }
+  operator const dnn::Tensor&() const { return tensor_; }
+  // NOLINTEND(google-explicit-constructor)
 
   Type type() const { return type_; }
   const Dims& dims() const { return dims_; }

@@ -136,7 +136,7 @@ CONFORMS(musaMallocPitch, null, is_invalid_value) {
 COVERS(musaMallocPitch, InvalidValue, musaMallocPitch, null_is_invalid_value)
 
 CONFORMS(musaMallocPitch, zero, succeeds_with_null) {
-  void* pointer = &pointer;
+  void* pointer = static_cast<void*>(&pointer);
   std::size_t pitch = 99;
   EXPECT_OK(musaMallocPitch(&pointer, &pitch, 0, 5));
   EXPECT_EQ(nullptr, pointer);

@@ -194,7 +194,8 @@ SCENARIO(fork_used) {
   const pid_t pid = fork();
   if (pid == 0) {
     // Leaves as Python does, through exit handlers.
-    std::exit(in_forked_child(memory, stream)); // NOLINT(concurrency-mt-unsafe)
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): a forked child has one thread
+    std::exit(in_forked_child(memory, stream));
   }
   const int status = child_status(pid);
   std::fprintf(stderr, "child: %d\n", status);
@@ -250,7 +251,8 @@ SCENARIO(fork_unused) {
     const bool good = musaMalloc(&memory, 4096) == musaSuccess &&
         musaMemset(memory, 1, 4096) == musaSuccess &&
         musaDeviceSynchronize() == musaSuccess;
-    std::exit(good ? 0 : 1); // NOLINT(concurrency-mt-unsafe)
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): a forked child has one thread
+    std::exit(good ? 0 : 1);
   }
   REQUIRE(child_status(pid) == 0);
   return 0;

@@ -76,7 +76,8 @@ class Stream {
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  operator musaStream_t() const { return handle_; } // NOLINT: a view
+  // NOLINTNEXTLINE(google-explicit-constructor): stands for its handle
+  operator musaStream_t() const { return handle_; }
   musaStream_t release();
 
  private:

@@ -22,7 +22,8 @@ constexpr int kMaxThreads = 1024;
 constexpr long kMaxRace = 1'000'000;
 
 const char* environment(const char* name) {
-  const char* value = std::getenv(name); // NOLINT(concurrency-mt-unsafe)
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): read once, before the engine starts
+  const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 

@@ -13,12 +13,12 @@ namespace {
 
 using Body = void (*)(const void* closure, int64_t begin, int64_t end);
 
-template <size_t kBytes>
+template <size_t Bytes>
 struct KernelTask {
   Body body;
   int64_t n;
   int64_t grain;
-  alignas(16) unsigned char closure[kBytes];
+  alignas(16) unsigned char closure[Bytes];
 
   void operator()() const {
     parallel_for(n, grain, [this](int64_t begin, int64_t end) {
@@ -31,9 +31,9 @@ struct KernelTask {
 constexpr size_t kSmall = 160;
 constexpr size_t kLarge = kTaskBytes - 32;
 
-template <size_t kBytes>
+template <size_t Bytes>
 void enqueue(engine::Stream& stream, const ElementTask& task) {
-  KernelTask<kBytes> copy; // NOLINT(cppcoreguidelines-pro-type-member-init)
+  KernelTask<Bytes> copy;
   copy.body = task.body;
   copy.n = task.n;
   copy.grain = task.grain;

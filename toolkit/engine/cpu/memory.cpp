@@ -96,8 +96,8 @@ void reserve_range() {
   char* memory = static_cast<char*>(base) + span;
   if (base == MAP_FAILED ||
       mprotect(memory, span, PROT_READ | PROT_WRITE) != 0) {
-    const std::string reason =
-        std::strerror(errno); // NOLINT(concurrency-mt-unsafe)
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is safe for known codes
+    const std::string reason = std::strerror(errno);
     if (base != MAP_FAILED) {
       munmap(base, 2 * span);
     }
