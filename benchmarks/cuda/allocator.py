@@ -51,9 +51,8 @@ def mixed(question: Question) -> None:
     rounds = 1 if OPTIONS.rehearse else 5
     order = sequence(TOTAL // rounds)
     name = f"{TOTAL:.0e} allocations, 512 B to {LARGEST >> 20} MiB"
-    row = question.host(name, churn(order), 1.0, None, calls=1, rounds=rounds)
-    if row:
-        question.more["allocations a round"] = len(order)
+    each = len(order)
+    question.host(name, churn(order), 1.0, None, calls=1, rounds=rounds, per=each)
 
 
 def peak(device: str) -> dict[str, int]:

@@ -43,7 +43,7 @@ SHAPES = [
     (2048, 7, 512, 1, 1),
     (512, 7, 512, 3, 1),
 ]
-QUICK = SHAPES[:1] + SHAPES[2:5] + SHAPES[10:11] + SHAPES[16:17]
+QUICK = SHAPES[:1] + SHAPES[2:4] + SHAPES[16:17]
 aten = torch.ops.aten
 
 
@@ -56,8 +56,9 @@ def operands(
     weight = torch.randn(out, channels, kernel, kernel, generator=generator)
     after = (size + 2 * (kernel // 2) - kernel) // stride + 1
     grad = torch.randn(1, out, after, after, generator=generator)
+    x, weight, grad = (t.to(device) for t in (x, weight, grad))
     made = (x.expand(BATCH, -1, -1, -1), weight, grad.expand(BATCH, -1, -1, -1))
-    return tuple(t.to(device).contiguous(memory_format=layout) for t in made)
+    return tuple(t.contiguous(memory_format=layout) for t in made)
 
 
 def forward(shape: tuple[int, ...], layout: torch.memory_format):

@@ -12,6 +12,8 @@ the other one is idle.
 from __future__ import annotations
 
 import argparse
+import faulthandler
+import functools
 import gc
 import math
 import os
@@ -52,9 +54,11 @@ _parser.add_argument(
 OPTIONS, REST = _parser.parse_known_args()
 ROUNDS = 5 if OPTIONS.quick else 9
 OURS, THEIRS = "flagos", "cuda"
+GONE = "torch.cuda's process ended with"
 if OPTIONS.rehearse:
     torch.set_num_threads(1)
     THEIRS, ROUNDS, HOST_CALLS, WINDOW_US = "cpu", 1, 2, 1.0
+SKIP = "FLAGOS_BENCH_SKIP"  # meetings that a partner before it came to
 PARTNER = "FLAGOS_BENCH_PARTNER"  # the partner's end of the line to us
 IS_PARTNER = PARTNER in os.environ
 SIDE = THEIRS if IS_PARTNER else OURS
@@ -98,6 +102,7 @@ def settings() -> dict[str, Any]:
     }
 
 
+@functools.cache
 def gpu() -> dict[str, Any]:
     if THEIRS != "cuda":
         return {"gpu": "none", "cores": os.cpu_count()}
@@ -115,6 +120,7 @@ def gpu() -> dict[str, Any]:
     }
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     cudnn = torch.backends.cudnn.version() if THEIRS == "cuda" else None
     return {
@@ -132,15 +138,24 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}"[:300]
 
 
+class Ended(Exception):
+    """The other side's process is no more."""
+
+
 class Line:
     """What the two processes say to each other."""
 
     def __init__(self) -> None:
+        self.meetings = 0
         if IS_PARTNER:
             self.connection = Connection(int(os.environ[PARTNER]))
             return
+        self.start()
+
+    def start(self) -> None:
+        """A partner that skips the meetings that are over."""
         own, other = socket.socketpair()
-        env = {**os.environ, PARTNER: str(other.fileno())}
+        env = {**os.environ, PARTNER: str(other.fileno()), SKIP: str(self.meetings)}
         env["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
         self.partner = subprocess.Popen(
             [sys.executable, *sys.argv],
@@ -152,13 +167,22 @@ class Line:
         self.connection = Connection(own.detach())
 
     def send(self, what: object) -> None:
-        self.connection.send(what)
+        try:
+            self.connection.send(what)
+        except OSError as error:
+            raise self._ended() from error
 
     def receive(self) -> Any:
         try:
             return self.connection.recv()
-        except (EOFError, ConnectionResetError):
-            sys.exit("the other side's process has ended; the rows so far are kept.")
+        except (EOFError, OSError) as error:
+            raise self._ended() from error
+
+    def _ended(self) -> Exception:
+        if IS_PARTNER:
+            return SystemExit(0)
+        code = self.partner.wait(10)
+        return Ended(f"{GONE} {code}")
 
     def ask(self, calls: int, inside: bool) -> float:
         """The partner's microseconds, see time_window."""
@@ -192,7 +216,9 @@ def _differ(ours: Any, theirs: Any, tolerance: float | None) -> str:
 
 def time_window(work: Work, calls: int, inside: bool) -> float:
     """Microseconds a call; the wait at the end counts if it is ``inside``."""
-    work()  # the GPU is this process's again
+    # The GPU is this process's again, and its core is awake.
+    for _ in range(1 if inside else calls):
+        work()
     wait()
     if not inside:
         return timed(work, calls, wait)
@@ -218,6 +244,7 @@ class Question:
         share = 20.0 if OPTIONS.rehearse else 0.5 if OPTIONS.quick else 1.0
         self.deadline = time.monotonic() + share * seconds
         gc.disable()
+        faulthandler.enable()
         if IS_PARTNER:
             return
         torch_fl.set_strict(True)  # a fallback raises, and becomes a row's reason
@@ -251,6 +278,19 @@ class Question:
     ) -> tuple[Any, Any] | None:
         """What a function of the device returns on both sides; here, not in the
         partner, and not where one of them cannot."""
+        self.line.meetings += 1
+        if IS_PARTNER and self.line.meetings <= int(os.environ[SKIP]):
+            return None
+        try:
+            return self._meet(name, function, aim)
+        except Ended as ended:
+            self.without(name, str(ended), aim)
+            self.line.start()
+            return None
+
+    def _meet(
+        self, name: str, function: Callable[[str], object], aim: float | None
+    ) -> tuple[Any, Any] | None:
         late = not IS_PARTNER and time.monotonic() > self.deadline
         if IS_PARTNER:
             late = self.line.receive()
@@ -290,6 +330,7 @@ class Question:
         tolerance: float | None,
         rounds: int,
         calls: int | None,
+        per: int = 1,
     ) -> Row | None:
         """A row; ``calls`` without a wait, or as many with one as fill a window."""
         kept: list[Work] = []
@@ -301,21 +342,35 @@ class Question:
             kept.append(work)
             return result
 
+        before = len(self.rows)
         results = self.both(name, first, aim)
         if IS_PARTNER:
-            self._serve(kept[0] if kept else None)
+            if self.line.meetings > int(os.environ[SKIP]):
+                self._serve(kept[0] if kept else None)
             return None
+        if len(self.rows) > before and self.rows[-1].reason.startswith(GONE):
+            return None  # the new partner is at the next row
         row = None
-        if results:
-            why = _differ(*results, tolerance)
-            try:
-                row = None if why else self._turns(name, kept[0], aim, rounds, calls)
-            except UNABLE as error:
-                why = reason(error)
-            if why:
-                self.without(name, why, aim)
-        self.line.send(None)
-        return self.add(row) if row else None
+        try:
+            if results:
+                why = _differ(*results, tolerance)
+                try:
+                    row = (
+                        None if why else self._turns(name, kept[0], aim, rounds, calls)
+                    )
+                except UNABLE as error:
+                    why = reason(error)
+                if why:
+                    self.without(name, why, aim)
+            self.line.send(None)
+        except Ended as ended:
+            self.without(name, str(ended), aim)
+            self.line.start()
+            return None
+        if row is None or row.ours_us is None or row.theirs_us is None:
+            return None
+        row.ours_us, row.theirs_us = row.ours_us / per, row.theirs_us / per
+        return self.add(row)
 
     def _turns(
         self, name: str, work: Work, aim: float | None, rounds: int, calls: int | None
@@ -343,10 +398,12 @@ class Question:
         tolerance: float | None = 1e-5,
         calls: int | None = None,
         rounds: int | None = None,
+        per: int = 1,
     ) -> Row | None:
-        """What a call keeps the host, without waiting for the device."""
-        rounds = rounds or 2 * ROUNDS + 1
-        return self._measure(name, make, aim, tolerance, rounds, calls or HOST_CALLS)
+        """What a call keeps the host, without waiting for the device; ``per`` is how
+        many pieces of work one call holds."""
+        rounds, calls = rounds or 2 * ROUNDS + 1, calls or HOST_CALLS
+        return self._measure(name, make, aim, tolerance, rounds, calls, per)
 
     def device(
         self,

@@ -29,6 +29,8 @@ QUESTIONS = (
     "allocator",
     "synchronised",
 )
+# Left out of a quick run that asks for none by name.
+_LONG = ("inference", "synchronised")
 
 
 def build_floor(nvcc: str, architectures: str) -> float:
@@ -75,6 +77,8 @@ def run(
 ) -> dict[str, Any]:
     """Every question, or those whose name has `name`."""
     wanted = [question for question in QUESTIONS if not name or name in question]
+    if quick and not name:
+        wanted = [question for question in wanted if question not in _LONG]
     if not wanted:
         raise Stop(f"no benchmark {name}: there are {', '.join(QUESTIONS)}.")
     variables = {**variables, "FLAGOS_LAUNCH_FLOOR": str(_FLOOR)}
