@@ -35,6 +35,8 @@ _LIBRARIES = ("musart", "mudnn", "murand")
 _SM_WITHOUT_GPU = "90"
 # pytest: a test that hangs says where, and where pytest-timeout is installed, fails.
 _HANG_SECONDS = 300
+# They compare the device's free memory before and after.
+_ALONE = ("test_memory.py", "test_graph.py")
 
 
 @dataclass(frozen=True)
@@ -225,19 +227,34 @@ def _test(place: Place, name: str | None) -> dict[str, Any]:
     ctest = [python.tool("ctest"), *words]
     units = teed("cuda units", ctest, env=tool_path(python))
     outcome = {"units": {**junit(result), "exit": units}}
-    result = REPORTS / "cuda-pytest.xml"
-    result.unlink(missing_ok=True)
-    say("Python features, FLAGOS_STRICT=1")
-    words = ["-q", "-p", "no:cacheprovider", f"--junitxml={result}"]
-    words += ["-o", f"faulthandler_timeout={_HANG_SECONDS - 60}"]
-    if python.versions(["pytest-timeout"])[0]:
-        words += [f"--timeout={_HANG_SECONDS}"]
-    words += [*(["-k", name] if name else []), ROOT / "tests" / "python"]
-    # Not from the root: its torch_fl has no libraries.
-    pytest = [python.path, "-m", "pytest", *words]
-    code = teed("cuda pytest", pytest, env=place.variables(), cwd=place.stage)
-    outcome["pytest"] = {**junit(result), "exit": code}
-    return {"passed": units == 0 and code in (0, 5), **outcome}
+    codes = []
+    for part, words in _pytest_parts(python):
+        result = REPORTS / f"cuda-{part}.xml"
+        result.unlink(missing_ok=True)
+        say(f"Python features, FLAGOS_STRICT=1, {part}")
+        words += ["-q", "-p", "no:cacheprovider", f"--junitxml={result}"]
+        words += ["-o", f"faulthandler_timeout={_HANG_SECONDS - 60}"]
+        if python.versions(["pytest-timeout"])[0]:
+            words += [f"--timeout={_HANG_SECONDS}"]
+        pytest = [python.path, "-m", "pytest", *words, *(["-k", name] if name else [])]
+        # Not from the root: its torch_fl has no libraries.
+        code = teed(f"cuda {part}", pytest, env=place.variables(), cwd=place.stage)
+        outcome[part] = {**junit(result), "exit": code}
+        codes.append(code)
+    return {"passed": units == 0 and set(codes) <= {0, 5}, **outcome}
+
+
+def _pytest_parts(python: Python) -> list[tuple[str, list[object]]]:
+    """pytest's words: where pytest-xdist is installed, several processes share the
+    GPU, except for the tests that look at all of its memory."""
+    folder = ROOT / "tests" / "python"
+    if not python.versions(["pytest-xdist"])[0]:
+        return [("pytest", [folder])]
+    alone: list[object] = [folder / name for name in _ALONE]
+    workers = max(1, min(8, len(os.sched_getaffinity(0)) // 2))
+    shared: list[object] = [folder, "-n", workers]
+    shared += [f"--ignore={path}" for path in alone]
+    return [("pytest", shared), ("pytest-alone", alone)]
 
 
 def _versions(python: Python) -> dict[str, str]:
