@@ -32,12 +32,13 @@ from torch_fl._device import (
     set_device,
     synchronize,
 )
+from torch_fl._graphed_callables import make_graphed_callables
 from torch_fl._graphs import (
+    FlagosGraph,
     Graph,
     graph,
     graph_pool_handle,
     is_current_stream_capturing,
-    make_graphed_callables,
 )
 from torch_fl._memory import (
     device_memory_used,
@@ -101,6 +102,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Event",
     "ExternalStream",
+    "FlagosGraph",
     "Graph",
     "OutOfMemoryError",
     "Stream",

@@ -5,12 +5,15 @@
 #include "csrc/allocator/tally.h"
 #include "csrc/runtime/stream.h"
 
+#include <c10/core/Allocator.h>
 #include <c10/util/llvmMathExtras.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 namespace torch_fl::allocator {
@@ -237,12 +240,26 @@ struct StreamPool {
   explicit StreamPool(musaStream_t handle) : stream(handle) {}
 
   musaStream_t stream;
+  // Segments from the device: blocks that are in use point here.
+  size_t segments = 0;
   SmallLists small;
   RecentBlocks recent;
   LargeSet large;
   // First blocks of the small segments: their free neighbours are merged only
   // when nothing else fits.
   std::vector<Block*> small_segments;
+};
+
+using StreamPools =
+    std::unordered_map<musaStream_t, std::unique_ptr<StreamPool>>;
+
+// What graphs allocated while they were captured: it serves nothing else until
+// the last of them is gone.
+struct PrivatePool {
+  c10::MempoolId_t id;
+  // Graphs that hold it.
+  size_t graphs = 0;
+  StreamPools streams;
 };
 
 } // namespace torch_fl::allocator

@@ -3,6 +3,7 @@
 #include "csrc/allocator/device_allocator.h"
 
 #include "csrc/allocator/device_pool.h"
+#include "csrc/allocator/host_allocator.h"
 #include "csrc/runtime/device_table.h"
 #include "csrc/runtime/environment.h"
 #include "csrc/runtime/fork.h"
@@ -164,6 +165,60 @@ void empty_cache(c10::DeviceIndex device) {
       pool->empty_cache();
     }
   }
+}
+
+c10::MempoolId_t new_pool_id(bool shared) {
+  static std::atomic<c10::CaptureId_t> last{0};
+  const c10::CaptureId_t number = ++last;
+  return shared ? c10::MempoolId_t{0, number} : c10::MempoolId_t{number, 0};
+}
+
+void settle() {
+  for (c10::DeviceIndex i = 0; i < runtime::device_count(); ++i) {
+    pool_of(i).settle();
+  }
+  settle_host();
+}
+
+void begin_capture(c10::MempoolId_t pool, uint64_t capture) {
+  for (c10::DeviceIndex i = 0; i < runtime::device_count(); ++i) {
+    pool_of(i).begin_capture(pool, capture);
+  }
+}
+
+void end_capture(uint64_t capture) noexcept {
+  for (c10::DeviceIndex i = 0; i < runtime::device_count(); ++i) {
+    pool_of(i).end_capture(capture);
+  }
+}
+
+c10::DataPtr
+allocate_beside(size_t bytes, c10::DeviceIndex device, uint64_t capture) {
+  const c10::Device where(kFlagos, device);
+  if (bytes == 0) {
+    return {nullptr, where};
+  }
+  Block* block = pool_of(device).allocate_beside(bytes, capture);
+  if (C10_UNLIKELY(reports.load(std::memory_order_relaxed))) {
+    report(*block, true);
+  }
+  return {block->address, block, &give_back, where};
+}
+
+void release_pool(c10::MempoolId_t pool) noexcept {
+  if (runtime::is_in_bad_fork()) {
+    return;
+  }
+  for (c10::DeviceIndex i = 0; i < runtime::device_count(); ++i) {
+    pool_of(i).release_private(pool);
+  }
+}
+
+void free_deferred() noexcept {
+  for (c10::DeviceIndex i = 0; i < runtime::device_count(); ++i) {
+    pool_of(i).free_deferred();
+  }
+  free_deferred_host();
 }
 
 void set_memory_fraction(double fraction, c10::DeviceIndex device) {

@@ -2,6 +2,8 @@
 // A device's pool: allocation and the free lists.
 #include "csrc/allocator/device_pool.h"
 
+#include "csrc/runtime/graph.h"
+
 #include <c10/core/AllocatorConfig.h>
 
 #include <algorithm>
@@ -82,16 +84,12 @@ size_t DevicePool::rounded(size_t bytes) const {
   return round_up(bytes, kUnit);
 }
 
-Block* DevicePool::allocate(size_t bytes, musaStream_t stream) {
-  Lock lock(mutex_);
+C10_ALWAYS_INLINE Block*
+DevicePool::allocate_from(Lock& lock, StreamPool& pool, size_t bytes) {
   if (C10_UNLIKELY(bytes > kLargestRequest)) {
     raise_out_of_memory(lock, bytes);
   }
-  if (C10_UNLIKELY(pending_count_ != 0)) {
-    process_events();
-  }
   const size_t size = rounded(bytes);
-  StreamPool& pool = pool_of(stream);
   Block* block = take(pool, size);
   if (C10_UNLIKELY(block == nullptr)) {
     block = allocate_slow(lock, pool, size);
@@ -116,11 +114,36 @@ Block* DevicePool::allocate(size_t bytes, musaStream_t stream) {
   return block;
 }
 
+Block* DevicePool::allocate(size_t bytes, musaStream_t stream) {
+  Lock lock(mutex_);
+  if (C10_UNLIKELY(pending_count_ != 0)) {
+    process_events();
+  }
+  return allocate_from(lock, pool_of(stream), bytes);
+}
+
+Block* DevicePool::allocate_beside(size_t bytes, uint64_t capture) {
+  Lock lock(mutex_);
+  for (const Capture& entry : captures_) {
+    if (entry.id == capture) {
+      return allocate_from(
+          lock,
+          DevicePool::entry(entry.pool->streams, nullptr),
+          bytes);
+    }
+  }
+  TORCH_CHECK(false, "the capture has no pool of memory.");
+}
+
 void DevicePool::free(Block* block) noexcept {
   // Recording may have to wait for room in a stream: not under the mutex.
   Events events;
+  bool deferred = false;
   if (C10_UNLIKELY(!block->users.empty())) {
-    events = record_users(block);
+    deferred = runtime::captures_underway();
+    if (!deferred) {
+      events = record_users(block);
+    }
   }
   const Lock lock(mutex_);
   allocations_.subtract(block->kind, 1);
@@ -131,18 +154,17 @@ void DevicePool::free(Block* block) noexcept {
   if (C10_UNLIKELY(block->bytes >= max_split_bytes_)) {
     counts_.oversize_allocations.decrease(1);
   }
-  if (C10_LIKELY(events.empty())) {
+  if (C10_LIKELY(events.empty() && !deferred)) {
     put_back(block);
     return;
   }
   waiting_.add(block->kind, 1);
   waiting_bytes_.add(block->kind, static_cast<int64_t>(block->bytes));
-  block->pending_events = static_cast<uint32_t>(events.size());
-  pending_count_ += events.size();
-  for (size_t i = 0; i < events.size(); ++i) {
-    pending_[block->users[i].handle()].push_back({std::move(events[i]), block});
+  if (deferred) {
+    deferred_.push_back(block);
+  } else {
+    wait_for_users(block, events);
   }
-  block->users.clear();
 }
 
 void DevicePool::record_stream(Block* block, const runtime::Stream& stream) {
@@ -169,11 +191,19 @@ StreamPool& DevicePool::pool_of(musaStream_t stream) {
   if (C10_LIKELY(last_pool_ != nullptr && last_pool_->stream == stream)) {
     return *last_pool_;
   }
-  std::unique_ptr<StreamPool>& pool = pools_[stream];
+  if (C10_UNLIKELY(!captures_.empty())) {
+    StreamPools* captured = captured_pools(stream);
+    return entry(captured != nullptr ? *captured : pools_, stream);
+  }
+  last_pool_ = &entry(pools_, stream);
+  return *last_pool_;
+}
+
+StreamPool& DevicePool::entry(StreamPools& pools, musaStream_t stream) {
+  std::unique_ptr<StreamPool>& pool = pools[stream];
   if (pool == nullptr) {
     pool = std::make_unique<StreamPool>(stream);
   }
-  last_pool_ = pool.get();
   return *pool;
 }
 

@@ -30,6 +30,19 @@ class DevicePool {
   void record_stream(Block* block, const runtime::Stream& stream);
   void empty_cache();
 
+  // Waits until no other thread is about to disturb a capture.
+  void settle();
+  // What streams of this capture allocate comes from the private pool, which
+  // is made if there is none of this id.
+  void begin_capture(c10::MempoolId_t pool, uint64_t capture);
+  void end_capture(uint64_t capture);
+  // From the capture's private pool, but from no memory that its work uses.
+  Block* allocate_beside(size_t bytes, uint64_t capture);
+  // A graph that began with the pool is gone.
+  void release_private(c10::MempoolId_t pool);
+  // Records events for what was freed during captures.
+  void free_deferred() noexcept;
+
   void set_limit(size_t bytes);
   c10::CachingDeviceAllocator::DeviceStats stats();
   void reset_accumulated_stats();
@@ -47,7 +60,10 @@ class DevicePool {
   using Pending = std::unordered_map<musaStream_t, std::deque<PendingFree>>;
 
   [[nodiscard]] size_t rounded(size_t bytes) const;
+  Block* allocate_from(Lock& lock, StreamPool& pool, size_t bytes);
   StreamPool& pool_of(musaStream_t stream);
+  static StreamPool& entry(StreamPools& pools, musaStream_t stream);
+  StreamPools* captured_pools(musaStream_t stream);
   Block* take(StreamPool& pool, size_t bytes);
   Block* take_large(StreamPool& pool, size_t bytes);
   void split_off(Block* block, size_t bytes);
@@ -61,10 +77,13 @@ class DevicePool {
   Block* allocate_slow(Lock& lock, StreamPool& pool, size_t bytes);
   Block* try_segment(Lock& lock, StreamPool& pool, size_t bytes);
   void release_cached(Lock& lock);
-  void collect_large(StreamPool& pool, std::vector<Block*>& whole);
+  void collect(StreamPools& pools, std::vector<Block*>& whole);
+  static void collect_large(StreamPool& pool, std::vector<Block*>& whole);
+  void drop_private();
   [[noreturn]] void raise_out_of_memory(Lock& lock, size_t bytes);
 
   static Events record_users(Block* block) noexcept;
+  void wait_for_users(Block* block, Events& events);
   void process_events();
   void wait_for_events(Lock& lock);
   void finish(const PendingFree& pending);
@@ -82,7 +101,15 @@ class DevicePool {
   size_t max_rounding_bytes_;
   bool rounds_to_powers_;
   StreamPool* last_pool_ = nullptr;
-  std::unordered_map<musaStream_t, std::unique_ptr<StreamPool>> pools_;
+  StreamPools pools_;
+  struct Capture {
+    uint64_t id;
+    PrivatePool* pool;
+  };
+  std::vector<Capture> captures_;
+  std::vector<std::unique_ptr<PrivatePool>> private_;
+  // Freed during a capture, with users.
+  std::vector<Block*> deferred_;
   Pending pending_;
   size_t pending_count_ = 0;
   Block* spare_ = nullptr;

@@ -4,6 +4,7 @@
 #include "csrc/allocator/device_pool.h"
 
 #include "csrc/allocator/out_of_memory.h"
+#include "csrc/runtime/graph.h"
 
 #include <string>
 #include <tuple>
@@ -64,6 +65,7 @@ Block* DevicePool::try_segment(Lock& lock, StreamPool& pool, size_t bytes) {
   musaError_t code = musaSuccess;
   {
     const runtime::DeviceScope scope(device_);
+    const runtime::UnguardedScope unguarded;
     code = musaMalloc(&address, segment);
   }
   runtime::mark_used(device_);
@@ -81,6 +83,7 @@ Block* DevicePool::try_segment(Lock& lock, StreamPool& pool, size_t bytes) {
   block->pool = &pool;
   block->device = device_;
   block->kind = kind_of(bytes);
+  ++pool.segments;
   if (block->kind == PoolKind::kSmall) {
     pool.small_segments.push_back(block);
   }
@@ -91,6 +94,17 @@ Block* DevicePool::try_segment(Lock& lock, StreamPool& pool, size_t bytes) {
   segments_.add(block->kind, 1);
   reserved_bytes_.add(block->kind, static_cast<int64_t>(segment));
   return block;
+}
+
+void DevicePool::collect(StreamPools& pools, std::vector<Block*>& whole) {
+  for (auto& entry : pools) {
+    StreamPool& pool = *entry.second;
+    merge_small(pool, &whole);
+    while (Block* recent = pool.recent.take_any()) {
+      merge_large(pool, recent);
+    }
+    collect_large(pool, whole);
+  }
 }
 
 void DevicePool::collect_large(StreamPool& pool, std::vector<Block*>& whole) {
@@ -108,15 +122,20 @@ void DevicePool::collect_large(StreamPool& pool, std::vector<Block*>& whole) {
 // Gives every unused segment back. musaFree waits for the device, so that work
 // which still uses one of them is done by then.
 void DevicePool::release_cached(Lock& lock) {
-  std::vector<Block*> whole;
-  for (auto& entry : pools_) {
-    StreamPool& pool = *entry.second;
-    merge_small(pool, &whole);
-    while (Block* recent = pool.recent.take_any()) {
-      merge_large(pool, recent);
-    }
-    collect_large(pool, whole);
+  if (runtime::captures_underway()) {
+    return;
   }
+  std::vector<Block*> whole;
+  collect(pools_, whole);
+  for (const std::unique_ptr<PrivatePool>& pool : private_) {
+    if (pool->graphs == 0) {
+      collect(pool->streams, whole);
+    }
+  }
+  for (const Block* block : whole) {
+    --block->pool->segments;
+  }
+  drop_private();
   if (whole.empty()) {
     return;
   }
@@ -181,7 +200,19 @@ DevicePool::Events DevicePool::record_users(Block* block) noexcept {
   return events;
 }
 
+void DevicePool::wait_for_users(Block* block, Events& events) {
+  block->pending_events = static_cast<uint32_t>(events.size());
+  pending_count_ += events.size();
+  for (size_t i = 0; i < events.size(); ++i) {
+    pending_[block->users[i].handle()].push_back({std::move(events[i]), block});
+  }
+  block->users.clear();
+}
+
 void DevicePool::process_events() {
+  if (runtime::captures_underway()) {
+    return;
+  }
   for (auto entry = pending_.begin(); entry != pending_.end();) {
     std::deque<PendingFree>& queue = entry->second;
     while (!queue.empty() && queue.front().event.query()) {
@@ -195,6 +226,9 @@ void DevicePool::process_events() {
 }
 
 void DevicePool::wait_for_events(Lock& lock) {
+  if (runtime::captures_underway()) {
+    return;
+  }
   ++counts_.num_sync_all_streams;
   Pending taken;
   taken.swap(pending_);

@@ -97,4 +97,12 @@ void record_event(
   static_cast<void>(pool().record(host_pointer, stream));
 }
 
+void settle_host() {
+  pool().settle();
+}
+
+void free_deferred_host() noexcept {
+  pool().free_deferred();
+}
+
 } // namespace torch_fl::allocator

@@ -22,4 +22,8 @@ FL_API void record_event(
     void* context,
     const runtime::Stream& stream);
 
+// For captures: see DevicePool.
+void settle_host();
+void free_deferred_host() noexcept;
+
 } // namespace torch_fl::allocator

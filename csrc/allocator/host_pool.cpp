@@ -4,6 +4,7 @@
 
 #include "csrc/allocator/out_of_memory.h"
 #include "csrc/runtime/fork.h"
+#include "csrc/runtime/graph.h"
 
 #include <c10/util/llvmMathExtras.h>
 
@@ -64,6 +65,7 @@ HostBlock* HostPool::new_block(Lock& lock, size_t size_class) {
   void* address = nullptr;
   musaError_t code = musaSuccess;
   const auto allocate = [&] {
+    const runtime::UnguardedScope unguarded;
     code = musaHostAlloc(&address, bytes, musaHostAllocPortable);
   };
   int64_t time = microseconds(allocate);
@@ -104,6 +106,40 @@ HostBlock* HostPool::new_block(Lock& lock, size_t size_class) {
 }
 
 void HostPool::free(HostBlock* block) noexcept {
+  {
+    const Lock lock(mutex_);
+    block->allocated = false;
+    stats_.active_requests.decrease(1);
+    stats_.active_bytes.decrease(block->bytes);
+    if (block->users.empty()) {
+      put_back(block);
+      return;
+    }
+    if (runtime::captures_underway()) {
+      deferred_.push_back(block);
+      return;
+    }
+  }
+  free_after_users(block);
+}
+
+void HostPool::settle() {
+  const Lock lock(mutex_);
+}
+
+void HostPool::free_deferred() noexcept {
+  std::vector<HostBlock*> blocks;
+  {
+    const Lock lock(mutex_);
+    blocks.swap(deferred_);
+  }
+  for (HostBlock* block : blocks) {
+    free_after_users(block);
+  }
+}
+
+// The block is in no list: its users are nobody else's.
+void HostPool::free_after_users(HostBlock* block) noexcept {
   std::vector<runtime::Event> events;
   std::vector<musaStream_t> streams;
   for (const runtime::Stream& user : block->users) {
@@ -121,9 +157,6 @@ void HostPool::free(HostBlock* block) noexcept {
   }
   const Lock lock(mutex_);
   block->users.clear();
-  block->allocated = false;
-  stats_.active_requests.decrease(1);
-  stats_.active_bytes.decrease(block->bytes);
   if (events.empty()) {
     put_back(block);
     return;
@@ -171,6 +204,9 @@ void HostPool::put_back(HostBlock* block) {
 }
 
 void HostPool::process_events() {
+  if (runtime::captures_underway()) {
+    return;
+  }
   for (auto entry = pending_.begin(); entry != pending_.end();) {
     std::deque<PendingFree>& queue = entry->second;
     while (!queue.empty() && queue.front().event.query()) {
@@ -187,7 +223,9 @@ void HostPool::process_events() {
 void HostPool::empty_cache() {
   Lock lock(mutex_);
   process_events();
-  release_free(lock);
+  if (!runtime::captures_underway()) {
+    release_free(lock);
+  }
 }
 
 void HostPool::release_free(Lock& lock) {

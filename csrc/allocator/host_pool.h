@@ -36,6 +36,9 @@ class HostPool {
   bool record(const void* address, const runtime::Stream& stream);
   bool owns(const void* address);
   void empty_cache();
+  // As in DevicePool.
+  void settle();
+  void free_deferred() noexcept;
 
   at::HostStats stats();
   void reset_accumulated_stats();
@@ -51,6 +54,7 @@ class HostPool {
   HostBlock* find(const void* address);
   HostBlock* new_block(Lock& lock, size_t size_class);
   void put_back(HostBlock* block);
+  void free_after_users(HostBlock* block) noexcept;
   void process_events();
   void release_free(Lock& lock);
 
@@ -58,6 +62,8 @@ class HostPool {
   std::map<uintptr_t, HostBlock*> blocks_;
   std::array<std::vector<HostBlock*>, 64> free_;
   std::unordered_map<musaStream_t, std::deque<PendingFree>> pending_;
+  // Given back during a capture, with users.
+  std::vector<HostBlock*> deferred_;
   at::HostStats stats_;
 };
 

@@ -37,15 +37,19 @@ void dropout(
     const at::Tensor& mask,
     const at::Tensor& in,
     double p,
-    uint64_t seed,
-    uint64_t offset) {
+    const SequencePlace& place) {
   dnn::Tensor result = flat_output(out);
   dnn::Tensor kept = flat_output(mask);
   dnn::Dropout op;
   FL_MUDNN_CHECK(op.SetP(p));
   FL_MUDNN_CHECK(op.SetScale(1 / (1 - p)));
-  FL_MUDNN_CHECK(op.SetSeed(seed));
-  FL_MUDNN_CHECK(op.SetOffset(offset));
+  if (C10_UNLIKELY(place.words != nullptr)) {
+    FL_MUDNN_CHECK(op.SetSeed(place.words));
+    FL_MUDNN_CHECK(op.SetOffset(place.words + 1, place.offset));
+  } else {
+    FL_MUDNN_CHECK(op.SetSeed(place.seed));
+    FL_MUDNN_CHECK(op.SetOffset(place.offset));
+  }
   FL_MUDNN_CHECK(op.RunDropout(plain_handle(), result, flat(in), kept));
 }
 

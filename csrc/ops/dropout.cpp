@@ -56,7 +56,7 @@ native_dropout(const Tensor& given, double p, std::optional<bool> training) {
   }
   const rng::Philox place =
       rng::reserve(std::nullopt, static_cast<uint64_t>(input.numel()));
-  mudnn::dropout(out, mask, input, p, place.seed, place.offset);
+  mudnn::dropout(out, mask, input, p, {place.seed, place.offset, place.words});
   return {std::move(out), std::move(mask)};
 }
 

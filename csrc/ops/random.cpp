@@ -38,9 +38,17 @@ class Numbers {
     made_ = direct ? self : make_dense({count}, type);
   }
 
-  template <class T>
-  T* data() const {
-    return static_cast<T*>(made_.unsafeGetTensorImpl()->mutable_data());
+  // Fills the tensor from `count` numbers of the generator.
+  void draw(
+      const MaybeGenerator& generator,
+      uint64_t count,
+      const rng::Make& make) const {
+    rng::draw(
+        generator,
+        count,
+        made_.unsafeGetTensorImpl()->mutable_data(),
+        made_.nbytes(),
+        make);
   }
   const Tensor& tensor() const { return made_; }
 
@@ -94,18 +102,17 @@ at::ScalarType drawn_type(const Tensor& self) {
 void draw_uniform(Numbers& numbers, const MaybeGenerator& generator) {
   const auto count = static_cast<size_t>(numbers.tensor().numel());
   if (numbers.tensor().scalar_type() == at::kDouble) {
-    const auto place = rng::reserve(generator, 2 * count);
-    rng::check(
-        murandGenerateUniformDouble(
-            rng::murand(place),
-            numbers.data<double>(),
-            count),
-        "murandGenerateUniformDouble");
+    numbers.draw(generator, 2 * count, [count](auto* murand, void* out) {
+      rng::check(
+          murandGenerateUniformDouble(murand, static_cast<double*>(out), count),
+          "murandGenerateUniformDouble");
+    });
   } else {
-    const auto place = rng::reserve(generator, count);
-    rng::check(
-        murandGenerateUniform(rng::murand(place), numbers.data<float>(), count),
-        "murandGenerateUniform");
+    numbers.draw(generator, count, [count](auto* murand, void* out) {
+      rng::check(
+          murandGenerateUniform(murand, static_cast<float*>(out), count),
+          "murandGenerateUniform");
+    });
   }
 }
 
@@ -144,28 +151,30 @@ void fill_normal(
   check_place(self);
   const runtime::DeviceScope scope(self.device());
   const int64_t even = self.numel() + self.numel() % 2;
-  Numbers numbers(self, drawn_type(self), even);
+  const Numbers numbers(self, drawn_type(self), even);
   const auto count = static_cast<size_t>(even);
   if (numbers.tensor().scalar_type() == at::kDouble) {
-    const auto place = rng::reserve(generator, 2 * count);
-    rng::check(
-        murandGenerateNormalDouble(
-            rng::murand(place),
-            numbers.data<double>(),
-            count,
-            mean,
-            deviation),
-        "murandGenerateNormalDouble");
+    numbers.draw(generator, 2 * count, [=](auto* murand, void* out) {
+      rng::check(
+          murandGenerateNormalDouble(
+              murand,
+              static_cast<double*>(out),
+              count,
+              mean,
+              deviation),
+          "murandGenerateNormalDouble");
+    });
   } else {
-    const auto place = rng::reserve(generator, count);
-    rng::check(
-        murandGenerateNormal(
-            rng::murand(place),
-            numbers.data<float>(),
-            count,
-            static_cast<float>(mean),
-            static_cast<float>(deviation)),
-        "murandGenerateNormal");
+    numbers.draw(generator, count, [=](auto* murand, void* out) {
+      rng::check(
+          murandGenerateNormal(
+              murand,
+              static_cast<float*>(out),
+              count,
+              static_cast<float>(mean),
+              static_cast<float>(deviation)),
+          "murandGenerateNormal");
+    });
   }
   numbers.finish();
 }
@@ -181,10 +190,11 @@ void fill_integers(
   const runtime::DeviceScope scope(self.device());
   Numbers numbers(self, at::kLong, self.numel());
   const auto words = 2 * static_cast<size_t>(self.numel());
-  const auto place = rng::reserve(generator, words);
-  rng::check(
-      murandGenerate(rng::murand(place), numbers.data<unsigned int>(), words),
-      "murandGenerate");
+  numbers.draw(generator, words, [words](auto* murand, void* out) {
+    rng::check(
+        murandGenerate(murand, static_cast<unsigned int*>(out), words),
+        "murandGenerate");
+  });
   constexpr auto kMax =
       static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   if (range > kMax) {
@@ -246,7 +256,7 @@ void fill_bernoulli(
   const Tensor drawn = make_dense({self.numel()}, drawn_type(self));
   Numbers numbers(drawn, drawn.scalar_type(), self.numel());
   draw_uniform(numbers, generator);
-  Numbers hits(self, at::kBool, self.numel());
+  const Numbers hits(self, at::kBool, self.numel());
   Operands operands;
   operands.put(hits.tensor(), at::kBool);
   operands.get(drawn, drawn.scalar_type());

@@ -16,4 +16,7 @@ c10::DeviceIndex index_of(int64_t device);
 // Statistics, limits and caches of device and pinned memory.
 void bind_memory(pybind11::module_& module);
 
+// Capture and replay.
+void bind_graphs(pybind11::module_& module);
+
 } // namespace torch_fl::python

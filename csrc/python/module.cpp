@@ -216,6 +216,7 @@ PYBIND11_MODULE(_C, module) {
   torch_fl::python::bind_devices(module);
   torch_fl::python::bind_streams(module);
   torch_fl::python::bind_memory(module);
+  torch_fl::python::bind_graphs(module);
   torch_fl::python::bind_random(module);
   torch_fl::python::bind_routing(module);
 }

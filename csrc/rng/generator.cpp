@@ -2,6 +2,7 @@
 // Seeds, offsets and the default generators.
 #include "csrc/rng/generator.h"
 
+#include "csrc/rng/capture.h"
 #include "csrc/runtime/device.h"
 #include "csrc/runtime/device_table.h"
 
@@ -18,8 +19,6 @@ namespace torch_fl::rng {
 namespace {
 
 constexpr size_t kStateBytes = sizeof(uint64_t) + sizeof(int64_t);
-// A Philox counter yields four numbers at a time.
-constexpr uint64_t kNumbersPerCounter = 4;
 
 struct Defaults {
   std::mutex mutex;
@@ -52,14 +51,15 @@ c10::intrusive_ptr<c10::TensorImpl> make_state_tensor() {
 
 } // namespace
 
-GeneratorImpl::GeneratorImpl(c10::DeviceIndex device)
+GeneratorImpl::GeneratorImpl(c10::DeviceIndex device, uint64_t seed)
     : c10::GeneratorImpl(
           c10::Device(c10::DeviceType::PrivateUse1, device),
           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
-      philox_{c10::default_rng_seed_val, 0} {}
+      philox_{seed, 0, nullptr} {}
 
 void GeneratorImpl::set_current_seed(uint64_t seed) {
-  philox_ = {seed, 0};
+  forbid_seeding();
+  philox_ = {seed, 0, nullptr};
 }
 
 uint64_t GeneratorImpl::current_seed() const {
@@ -72,6 +72,7 @@ uint64_t GeneratorImpl::seed() {
 }
 
 void GeneratorImpl::set_offset(uint64_t offset) {
+  forbid_seeding();
   TORCH_CHECK_VALUE(
       offset % kNumbersPerCounter == 0,
       "a generator's offset is a multiple of ",
@@ -125,9 +126,7 @@ c10::intrusive_ptr<c10::TensorImpl> GeneratorImpl::get_state() const {
 
 Philox GeneratorImpl::reserve(uint64_t count) {
   const Philox result = philox_;
-  const uint64_t steps =
-      count / kNumbersPerCounter + (count % kNumbersPerCounter == 0 ? 0 : 1);
-  philox_.offset += steps * kNumbersPerCounter;
+  philox_.offset += whole_counters(count);
   return result;
 }
 
@@ -143,8 +142,7 @@ const at::Generator& default_generator(c10::DeviceIndex device) {
   const std::lock_guard<std::mutex> lock(all.mutex);
   at::Generator& generator = all.generators[runtime::table_place(index)];
   if (!generator.defined()) {
-    generator = at::make_generator<GeneratorImpl>(index);
-    generator.set_current_seed(all.seed);
+    generator = at::make_generator<GeneratorImpl>(index, all.seed);
   }
   return generator;
 }
@@ -153,11 +151,12 @@ at::Generator make_generator(c10::DeviceIndex device) {
   return at::make_generator<GeneratorImpl>(runtime::checked_index(device));
 }
 
-Philox reserve(const std::optional<at::Generator>& generator, uint64_t count) {
+const at::Generator& chosen_generator(
+    const std::optional<at::Generator>& generator) {
   const at::Generator& chosen = generator.has_value() && generator->defined()
       ? *generator
       : default_generator();
-  auto* impl = at::check_generator<GeneratorImpl>(chosen);
+  const auto* impl = at::check_generator<GeneratorImpl>(chosen);
   TORCH_CHECK_VALUE(
       impl->device().index() == runtime::current_device(),
       "a generator of ",
@@ -165,6 +164,15 @@ Philox reserve(const std::optional<at::Generator>& generator, uint64_t count) {
       " cannot serve a tensor on flagos:",
       static_cast<int>(runtime::current_device()),
       ".");
+  return chosen;
+}
+
+Philox reserve(const std::optional<at::Generator>& generator, uint64_t count) {
+  const at::Generator& chosen = chosen_generator(generator);
+  if (CapturedDraws* draws = current_draws()) {
+    return reserve_captured(*draws, chosen, count);
+  }
+  auto* impl = at::check_generator<GeneratorImpl>(chosen);
   const std::lock_guard<std::mutex> lock(impl->mutex_);
   return impl->reserve(count);
 }

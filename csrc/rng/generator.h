@@ -16,13 +16,25 @@ namespace torch_fl::rng {
 struct Philox {
   uint64_t seed = 0;
   uint64_t offset = 0;
+  // In a captured graph: seed and offset stand here on the device, and `offset`
+  // is added to theirs.
+  uint64_t* words = nullptr;
 };
+
+// A Philox counter yields four numbers at a time.
+constexpr uint64_t kNumbersPerCounter = 4;
+constexpr uint64_t whole_counters(uint64_t count) {
+  const uint64_t rest = count % kNumbersPerCounter;
+  return rest == 0 ? count : count - rest + kNumbersPerCounter;
+}
 
 // State: 16 bytes, the seed (uint64) and the offset (int64), as DTensor reads.
 // Callers hold mutex_ around everything but clone.
 class FL_API GeneratorImpl final : public c10::GeneratorImpl {
  public:
-  explicit GeneratorImpl(c10::DeviceIndex device);
+  explicit GeneratorImpl(
+      c10::DeviceIndex device,
+      uint64_t seed = c10::default_rng_seed_val);
   ~GeneratorImpl() override = default;
 
   void set_current_seed(uint64_t seed) override;
@@ -48,8 +60,13 @@ class FL_API GeneratorImpl final : public c10::GeneratorImpl {
 FL_API const at::Generator& default_generator(c10::DeviceIndex device = -1);
 FL_API at::Generator make_generator(c10::DeviceIndex device = -1);
 
-// Reserves `count` numbers of the given or the current device's default
-// generator, under its mutex. Throws if the generator is of another device.
+// The given or the current device's default generator. Throws if it is of
+// another device than the current one.
+FL_API const at::Generator& chosen_generator(
+    const std::optional<at::Generator>& generator);
+
+// Reserves `count` numbers of that generator, under its mutex. While the
+// current stream is captured they stand in Philox::words.
 FL_API Philox
 reserve(const std::optional<at::Generator>& generator, uint64_t count);
 

@@ -2,7 +2,9 @@
 // One muRAND generator per thread and device.
 #include "csrc/rng/murand.h"
 
+#include "csrc/rng/capture.h"
 #include "csrc/runtime/device_table.h"
+#include "csrc/runtime/memcpy.h"
 #include "csrc/runtime/stream.h"
 
 #include <array>
@@ -120,6 +122,30 @@ murandGenerator_t murand(const Philox& philox) {
       murandSetGeneratorOffset(generator, philox.offset),
       "murandSetGeneratorOffset");
   return generator;
+}
+
+void draw(
+    const std::optional<at::Generator>& generator,
+    uint64_t count,
+    void* out,
+    size_t bytes,
+    const Make& make) {
+  CapturedDraws* draws = current_draws();
+  if (C10_LIKELY(draws == nullptr)) {
+    make(murand(reserve(generator, count)), out);
+    return;
+  }
+  const void* drawn = draw_outside(
+      *draws,
+      chosen_generator(generator),
+      count,
+      bytes,
+      [make](void* memory, const Philox& place) {
+        make(murand(place), memory);
+      });
+  const runtime::Stream stream = runtime::current_stream();
+  const c10::Device device(c10::DeviceType::PrivateUse1, stream.device());
+  runtime::copy_async(out, device, drawn, device, bytes, stream);
 }
 
 void raise_murand(murandStatus_t status, const char* expression) {

@@ -2,11 +2,29 @@
 // Submits copies and fills.
 #include "csrc/runtime/memcpy.h"
 
+#include "csrc/runtime/graph.h"
+
 namespace torch_fl::runtime {
 namespace {
 
 c10::DeviceIndex index_of(const c10::Device& device) {
   return device.has_index() ? device.index() : current_device();
+}
+
+// A replay would read or write the memory again, when it is long gone or in
+// the middle of the program's own use.
+void require_repeatable(const void* host, const Stream& stream) {
+  if (capture_id(stream.handle()) == 0) {
+    return;
+  }
+  musaPointerAttributes attributes{};
+  FL_MUSA_CHECK(musaPointerGetAttributes(&attributes, host));
+  TORCH_CHECK(
+      attributes.type != musaMemoryTypeUnregistered,
+      "a graph that is being captured cannot copy between flagos and memory of "
+      "the CPU that is not pinned, as .item(), .cpu() and tensors made from "
+      "numbers do: move the copy out of the capture, or use pinned tensors "
+      "with non_blocking=True.");
 }
 
 } // namespace
@@ -41,6 +59,9 @@ void copy_async(
         bytes,
         stream.handle()));
     return;
+  }
+  if (C10_UNLIKELY(captures_underway()) && to_device != from_device) {
+    require_repeatable(to_device ? src : dst, stream);
   }
   musaMemcpyKind kind = musaMemcpyDeviceToDevice;
   if (!from_device) {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.accelerator: everything it offers works on flagos, except graphs."""
+"""torch.accelerator: everything it offers works on flagos (graphs: test_graph.py)."""
 
-import pytest
 import torch
 
 
@@ -53,12 +52,3 @@ def test_capability_lists_dtypes() -> None:
     capability = torch.accelerator.get_device_capability()
     assert torch.float32 in capability["supported_dtypes"]
     assert torch.bfloat16 in capability["supported_dtypes"]
-
-
-@pytest.mark.skipif(
-    not hasattr(torch.accelerator, "Graph"), reason="this torch has no graphs"
-)
-def test_graphs_are_refused_in_one_sentence() -> None:
-    with pytest.raises(RuntimeError, match=r"(?i)graph") as caught:
-        torch.accelerator.Graph()
-    assert "flagos" in str(caught.value)

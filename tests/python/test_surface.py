@@ -64,18 +64,6 @@ def test_device_of_follows_tensors() -> None:
         assert torch.flagos.current_device() == 0
 
 
-def test_graphs_raise_one_sentence() -> None:
-    for make in (
-        torch.flagos.Graph,
-        torch.flagos.graph,
-        torch.flagos.graph_pool_handle,
-        torch.flagos.make_graphed_callables,
-    ):
-        with pytest.raises(NotImplementedError, match="graph"):
-            make()
-    assert not torch.flagos.is_current_stream_capturing()
-
-
 def test_wait_that_needs_the_interpreter_lock_ends() -> None:
     """The latch is a Python function on the stream: a wait that kept the lock hangs."""
     import threading
