@@ -13,6 +13,9 @@ namespace {
 
 enum class Kind { kFold, kMoments, kArg };
 
+// Of a block that takes a part of an output's elements.
+constexpr int kSplitThreads = 256;
+
 struct Plan {
   Kind kind = Kind::kFold;
   Fold fold = Fold::kSum;
@@ -152,16 +155,17 @@ void plan_rows(Plan& plan, ReduceJob& job, int processors) {
   int y = std::max(1, 256 / x);
   while (y > 1 && x * y > kWarp && job.outputs <= y / 2)
     y /= 2;
-  plan.threads_x = x;
-  plan.threads_y = y;
   plan.blocks = blocks_for(job.outputs, y);
-  if (x >= 256 && plan.blocks < int64_t{2} * processors)
+  // Several waves of blocks: one that begins late then delays little.
+  if (x >= kSplitThreads && plan.blocks < int64_t{2} * processors)
     job.splits = splits_of(
         plan,
         job,
         packs,
-        int64_t{8} * x,
-        int64_t{2048} / (x * y) * processors);
+        int64_t{8} * kSplitThreads,
+        int64_t{16} * processors);
+  plan.threads_x = job.splits > 1 ? kSplitThreads : x;
+  plan.threads_y = y;
 }
 
 void plan_columns(Plan& plan, ReduceJob& job, int processors) {

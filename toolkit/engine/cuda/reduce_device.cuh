@@ -160,13 +160,17 @@ __device__ inline void put_state(
 // for one position of neighbouring outputs, join(a, b) with a's positions in
 // front or not, and write(job, output, state).
 
-constexpr int kUnroll = 4; // loads in flight
+constexpr int kUnroll = 4;
+// Loads of a thread in flight: single elements take more of them.
+template <class Source>
+constexpr int kLoads = Source::kWidth == 1 ? 2 * kUnroll : kUnroll;
 
 template <class Op, class Source>
 __global__ void __launch_bounds__(kReduceThreads) reduce_rows(ReduceJob job) {
   using C = typename Op::Compute;
   using State = typename Op::State;
   constexpr int kWidth = Source::kWidth;
+  constexpr int kCount = kLoads<Source>;
   __shared__ State warps[kMaxWarps];
   const int step = static_cast<int>(blockDim.x);
   const int64_t output =
@@ -179,18 +183,19 @@ __global__ void __launch_bounds__(kReduceThreads) reduce_rows(ReduceJob job) {
     states[u] = Op::start(job);
   if (output < job.outputs) {
     const int64_t base = job.kept.offset(output);
-    const int64_t end = packs * (split + 1) / job.splits;
-    int64_t p = packs * split / job.splits + threadIdx.x;
-    for (; p + (kUnroll - 1) * step < end; p += kUnroll * step) {
-      C values[kUnroll][kWidth];
+    // Splits take turns, so that together they read one piece after the other.
+    const int64_t turn = int64_t{kCount} * step;
+    int64_t p = split * turn + threadIdx.x;
+    for (; p + (kCount - 1) * step < packs; p += job.splits * turn) {
+      C values[kCount][kWidth];
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u)
+      for (int u = 0; u < kCount; ++u)
         Source::load(job, base + job.gone.offset(p + u * step), values[u]);
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u)
-        Op::take(job, states[u], values[u], (p + u * step) * kWidth);
+      for (int u = 0; u < kCount; ++u)
+        Op::take(job, states[u % kUnroll], values[u], (p + u * step) * kWidth);
     }
-    for (; p < end; p += step) {
+    for (; p < packs; p += step) {
       C values[kWidth];
       Source::load(job, base + job.gone.offset(p), values);
       Op::take(job, states[0], values, p * kWidth);
@@ -219,8 +224,8 @@ __global__ void __launch_bounds__(kReduceThreads) reduce_rows(ReduceJob job) {
     put_state<Op>(job, output, split, all);
 }
 
-// Joins the states of the block's thread rows for `width` columns a thread and
-// hands the results to put(column of the block, state).
+// Joins the states of the block's thread rows, a power of two, for `width`
+// columns a thread and hands the results to put(column of the block, state).
 template <class Op, int Width, class Put>
 __device__ inline void join_columns(
     const typename Op::State (&states)[Width],
@@ -233,12 +238,15 @@ __device__ inline void join_columns(
   __syncthreads();
   const int thread = threadIdx.y * blockDim.x + threadIdx.x;
   const int threads = blockDim.x * blockDim.y;
-  for (int column = thread; column < row; column += threads) {
-    typename Op::State sum = all[column];
-    for (int y = 1; y < blockDim.y; ++y)
-      sum = Op::join(sum, all[y * row + column]);
-    put(column, sum);
+  // The lower half of the rows takes the upper one up.
+  for (int half = row * static_cast<int>(blockDim.y) / 2; half >= row;
+       half /= 2) {
+    for (int i = thread; i < half; i += threads)
+      all[i] = Op::join(all[i], all[i + half]);
+    __syncthreads();
   }
+  for (int column = thread; column < row; column += threads)
+    put(column, all[column]);
 }
 
 template <class Op, class Source>
@@ -247,6 +255,7 @@ __global__ void __launch_bounds__(kColumnThreads)
   using C = typename Op::Compute;
   using State = typename Op::State;
   constexpr int kWidth = Source::kWidth;
+  constexpr int kCount = kLoads<Source>;
   __shared__ State all[kColumnThreads * kWidth];
   const int64_t pack =
       static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -258,18 +267,18 @@ __global__ void __launch_bounds__(kColumnThreads)
     states[i] = Op::start(job);
   if (pack * kWidth < job.outputs) {
     const int64_t base = job.kept.offset(pack);
-    const int64_t end = job.reduced * (split + 1) / job.splits;
-    int64_t g = job.reduced * split / job.splits + threadIdx.y;
-    for (; g + (kUnroll - 1) * step < end; g += kUnroll * step) {
-      C values[kUnroll][kWidth];
+    const int64_t turn = int64_t{kCount} * step;
+    int64_t g = split * turn + threadIdx.y;
+    for (; g + (kCount - 1) * step < job.reduced; g += job.splits * turn) {
+      C values[kCount][kWidth];
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u)
+      for (int u = 0; u < kCount; ++u)
         Source::load(job, base + job.gone.offset(g + u * step), values[u]);
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u)
+      for (int u = 0; u < kCount; ++u)
         Op::side(job, states, values[u], g + u * step);
     }
-    for (; g < end; g += step) {
+    for (; g < job.reduced; g += step) {
       C values[kWidth];
       Source::load(job, base + job.gone.offset(g), values);
       Op::side(job, states, values, g);
