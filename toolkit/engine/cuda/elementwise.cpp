@@ -3,6 +3,7 @@
 #include "toolkit/engine/cuda/elementwise.h"
 
 #include "toolkit/engine/cuda/launch.h"
+#include "toolkit/engine/cuda/patches.h"
 #include "toolkit/engine/error.h"
 
 #include <algorithm>
@@ -151,13 +152,19 @@ void run_elementwise(
       return launch_dense<Inputs>(stream, dense, parameters, views, vector);
   }
   char* address[Inputs + 1];
-  for (size_t i = 0; i <= Inputs; ++i)
+  int64_t bytes[Inputs + 1];
+  for (size_t i = 0; i <= Inputs; ++i) {
     address[i] = static_cast<char*>(views[i]->address);
+    bytes[i] = element_bytes(views[i]->dtype);
+  }
+  const auto run = [&](const Nest<Inputs + 1>& part, Addresses<Inputs> from) {
+    launch_strided<Inputs>(stream, strided, parameters, views, part, from);
+  };
   for_pieces(
       nest,
       address,
       [&](const Nest<Inputs + 1>& piece, Addresses<Inputs> from) {
-        launch_strided<Inputs>(stream, strided, parameters, views, piece, from);
+        for_patches(piece, from, bytes, run);
       });
 }
 
