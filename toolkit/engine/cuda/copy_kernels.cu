@@ -52,6 +52,19 @@ __global__ void __launch_bounds__(kMoveThreads)
   }
 }
 
+template <class Unit>
+__global__ void __launch_bounds__(kMoveThreads)
+    line_units(const __grid_constant__ LineArgs args) {
+  const Positions p = positions(args.units);
+  Unit units[kMoves];
+  for (int k = 0; k < kMoves; ++k)
+    units[k] = reinterpret_cast<const Unit*>(args.in)[p.at[k]];
+  for (int k = 0; k < kMoves; ++k) {
+    if (k < p.count)
+      reinterpret_cast<Unit*>(args.out)[p.at[k]] = units[k];
+  }
+}
+
 template <class Unit, bool Masked>
 __global__ void __launch_bounds__(kMoveThreads)
     fill_units(const __grid_constant__ MoveArgs args) {
@@ -139,10 +152,10 @@ __global__ void __launch_bounds__(kTransposeThreads)
   }
 }
 
-template <class Unit>
+template <class Unit, size_t Inputs>
 __global__ void __launch_bounds__(kMoveThreads)
-    concat_units(const __grid_constant__ ConcatArgs args) {
-  const ConcatArgs::Input& input = args.inputs[blockIdx.y];
+    concat_units(const __grid_constant__ ConcatArgs<Inputs> args) {
+  const typename ConcatArgs<Inputs>::Input& input = args.inputs[blockIdx.y];
   if (blockIdx.x * (kMoveThreads * kMoves) >= input.numel)
     return;
   const Positions p = positions(input.numel);
@@ -163,7 +176,9 @@ template <class Unit>
 void add(MoveTable& table, int size) {
   table.copy[size] = copy_units<Unit>;
   table.fill[size] = fill_units<Unit, false>;
-  table.concat[size] = concat_units<Unit>;
+  table.line[size] = line_units<Unit>;
+  table.concat[size] = concat_units<Unit, Concat::kInputs>;
+  table.few_concat[size] = concat_units<Unit, FewConcat::kInputs>;
   if constexpr (sizeof(Unit) <= 8) {
     table.masked_fill[size] = fill_units<Unit, true>;
     table.transpose[size] = transpose<Unit>;

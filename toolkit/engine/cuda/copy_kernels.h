@@ -7,6 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace musa_standin::engine {
+class Stream;
+}
+
 namespace musa_standin::engine::cuda {
 
 constexpr int kMoveThreads = 128;
@@ -42,6 +46,13 @@ constexpr int transpose_tile(int unit) {
   return unit == 8 ? 32 : 64;
 }
 
+// From one piece to another, in units.
+struct LineArgs {
+  char* out;
+  const char* in;
+  uint32_t units;
+};
+
 struct DenseFillArgs {
   char* out;
   int64_t head; // bytes before the first vector
@@ -51,8 +62,9 @@ struct DenseFillArgs {
 };
 
 // Pieces of one width of each input into wider rows; all in units.
+template <size_t Inputs>
 struct ConcatArgs {
-  static constexpr int kInputs = 16;
+  static constexpr size_t kInputs = Inputs;
   struct Input {
     const char* address;
     Divider width;
@@ -61,9 +73,11 @@ struct ConcatArgs {
   };
   char* out;
   uint32_t out_width;
-  Input inputs[kInputs];
+  Input inputs[Inputs];
 };
-using ConcatKernel = void (*)(ConcatArgs);
+using Concat = ConcatArgs<16>;
+// Most have two or three inputs: what a launch takes along costs time.
+using FewConcat = ConcatArgs<4>;
 
 // By the logarithm of the unit.
 struct MoveTable {
@@ -71,10 +85,17 @@ struct MoveTable {
   MoveKernel fill[kUnitSizes];
   MoveKernel masked_fill[kUnitSizes - 1];
   TransposeKernel transpose[kUnitSizes - 1];
-  ConcatKernel concat[kUnitSizes];
+  void (*line[kUnitSizes])(LineArgs);
+  void (*concat[kUnitSizes])(Concat);
+  void (*few_concat[kUnitSizes])(FewConcat);
   void (*dense_fill)(DenseFillArgs);
 };
 const MoveTable& move_table();
+
+// Copies within the stream's device by a kernel, which is enqueued sooner than
+// what cudaMemcpyAsync does. False, and nothing done, if it is too long for
+// that or the two overlap.
+bool copy_line(engine::Stream& stream, void* to, const void* from, size_t n);
 
 // Enlarges the unit while every operand's innermost units are neighbours and
 // everything stays aligned. Strides in bytes; the nest is collapsed and stays

@@ -15,7 +15,7 @@ using Pair = char* const (&)[2];
 constexpr int64_t kPositions = int64_t{1} << 31;
 
 void copy_bytes(engine::Stream& stream, void* to, const void* from, int64_t n) {
-  if (to == from)
+  if (to == from || copy_line(stream, to, from, static_cast<size_t>(n)))
     return;
   check(cudaMemcpyAsync(
       to,
@@ -136,7 +136,43 @@ void concat_one(
   copy_nest(stream, nest, address, 1);
 }
 
-// Up to ConcatArgs::kInputs inputs; false if they are too large for it.
+// So many inputs at most; widths and numbers of elements fit 31 bits.
+template <size_t Inputs>
+void launch_concat(
+    engine::Stream& stream,
+    void (*const (&kernels)[kUnitSizes])(ConcatArgs<Inputs>),
+    const Joint& joint,
+    char* to,
+    int axis,
+    int count,
+    const View* inputs,
+    int size) {
+  ConcatArgs<Inputs> args; // NOLINT(cppcoreguidelines-pro-type-member-init)
+  args.out = to;
+  args.out_width = static_cast<uint32_t>(joint.out_width >> size);
+  uint32_t begin = 0;
+  uint32_t largest = 0;
+  for (int i = 0; i < count; ++i) {
+    const int64_t width = inputs[i].dims[axis] * joint.inner >> size;
+    auto& input = args.inputs[i];
+    input.address = static_cast<const char*>(inputs[i].address);
+    input.width = make_divider(width);
+    input.begin = begin;
+    input.numel = static_cast<uint32_t>(joint.outer * width);
+    begin += static_cast<uint32_t>(width);
+    largest = std::max(largest, input.numel);
+  }
+  constexpr unsigned kBlock = kMoveThreads * kMoves;
+  launch(
+      stream,
+      kernels[size],
+      dim3((largest + kBlock - 1) / kBlock, static_cast<unsigned>(count)),
+      kMoveThreads,
+      0,
+      args);
+}
+
+// Up to Concat::kInputs inputs; false if they are too large for it.
 bool concat_few(
     engine::Stream& stream,
     const Joint& joint,
@@ -153,33 +189,47 @@ bool concat_few(
   const int size = __builtin_ctzll(all);
   if (joint.outer * joint.out_width >> size >= kPositions)
     return false;
-  ConcatArgs args; // NOLINT(cppcoreguidelines-pro-type-member-init)
-  args.out = to;
-  args.out_width = static_cast<uint32_t>(joint.out_width >> size);
-  uint32_t begin = 0;
-  uint32_t largest = 0;
-  for (int i = 0; i < count; ++i) {
-    const int64_t width = inputs[i].dims[axis] * joint.inner >> size;
-    ConcatArgs::Input& input = args.inputs[i];
-    input.address = static_cast<const char*>(inputs[i].address);
-    input.width = make_divider(width);
-    input.begin = begin;
-    input.numel = static_cast<uint32_t>(joint.outer * width);
-    begin += static_cast<uint32_t>(width);
-    largest = std::max(largest, input.numel);
+  const MoveTable& table = move_table();
+  if (count <= int{FewConcat::kInputs}) {
+    launch_concat(
+        stream,
+        table.few_concat,
+        joint,
+        to,
+        axis,
+        count,
+        inputs,
+        size);
+  } else {
+    launch_concat(stream, table.concat, joint, to, axis, count, inputs, size);
   }
+  return true;
+}
+
+} // namespace
+
+bool copy_line(engine::Stream& stream, void* to, const void* from, size_t n) {
+  // Where the launch is what takes the time.
+  constexpr size_t kMost = size_t{256} << 10;
+  const auto out = reinterpret_cast<uintptr_t>(to);
+  const auto in = reinterpret_cast<uintptr_t>(from);
+  if (n > kMost || (out < in ? in - out : out - in) < n)
+    return false;
+  const int size = __builtin_ctzll(16 | n | out | in);
+  LineArgs args; // NOLINT(cppcoreguidelines-pro-type-member-init)
+  args.out = static_cast<char*>(to);
+  args.in = static_cast<const char*>(from);
+  args.units = static_cast<uint32_t>(n >> size);
   constexpr unsigned kBlock = kMoveThreads * kMoves;
   launch(
       stream,
-      move_table().concat[size],
-      dim3((largest + kBlock - 1) / kBlock, static_cast<unsigned>(count)),
+      move_table().line[size],
+      (args.units + kBlock - 1) / kBlock,
       kMoveThreads,
       0,
       args);
   return true;
 }
-
-} // namespace
 
 void CudaDnn::copy(Stream& stream, const View& out, const View& in) {
   const int64_t bytes = element_bytes(out.dtype);
@@ -207,8 +257,9 @@ void CudaDnn::concat(
     joint.inner *= out.dims[d];
   joint.out_width = out.dims[axis] * joint.inner;
   char* to = static_cast<char*>(out.address);
-  for (int done = 0; done < count; done += ConcatArgs::kInputs) {
-    const int few = std::min(count - done, ConcatArgs::kInputs);
+  constexpr int kMost = Concat::kInputs;
+  for (int done = 0; done < count; done += kMost) {
+    const int few = std::min(count - done, kMost);
     const View* from = inputs + done;
     const bool joined = concat_few(stream, joint, to, axis, few, from);
     for (int i = 0; i < few; ++i) {
