@@ -37,6 +37,32 @@ struct IntegerGemm {
 };
 void integer_gemm(Stream& stream, const IntegerGemm& g);
 
+// d = alpha * a * b + beta * c + gamma * bias of FLOAT, HALF or BFLOAT16,
+// summed in float; a's and b's elements by strides, the others row-major. c and
+// bias may be null, c may be d.
+struct SmallGemm {
+  Dtype dtype;
+  int32_t m;
+  int32_t n;
+  int32_t k;
+  const void* a;
+  const void* b;
+  const void* c;
+  const void* bias;
+  void* d;
+  int32_t a_row;
+  int32_t a_column;
+  int32_t b_row;
+  int32_t b_column;
+  float alpha;
+  float beta;
+  float gamma;
+};
+// Up to here one is made sooner than cuBLASLt's is enqueued.
+constexpr int64_t kSmallOutputs = 1024;
+constexpr int64_t kSmallDepth = 64;
+void small_gemm(Stream& stream, const SmallGemm& g);
+
 // d = beta * c + gamma * bias over rows of n elements, floating; c (may be d)
 // and bias may be null.
 struct GemmAddends {

@@ -220,6 +220,38 @@ void floating(engine::Stream& stream, const MatmulArgs& args, Product p) {
     add_addends(stream, args, p, args.d, 1);
 }
 
+// Not where the rounding to TF32 is asked for, nor without a first factor,
+// whose infinities and NaNs cuBLASLt then leaves out.
+bool is_small(const MatmulArgs& args, const Product& p) {
+  return p.batch == 1 && p.m <= kSmallOutputs && p.n <= kSmallOutputs &&
+      p.m * p.n <= kSmallOutputs && p.k <= kSmallDepth && p.k > 0 &&
+      args.d.dtype <= Dtype::kBfloat16 && args.alpha != 0 &&
+      !(args.tf32 && args.d.dtype == Dtype::kFloat);
+}
+
+void small(engine::Stream& stream, const MatmulArgs& args, const Product& p) {
+  SmallGemm g{};
+  g.dtype = args.d.dtype;
+  g.m = static_cast<int32_t>(p.m);
+  g.n = static_cast<int32_t>(p.n);
+  g.k = static_cast<int32_t>(p.k);
+  g.a = args.a.address;
+  g.b = args.b.address;
+  if (args.c.present() && args.beta != 0)
+    g.c = args.c.address;
+  if (args.bias.present())
+    g.bias = args.bias.address;
+  g.d = args.d.address;
+  g.a_row = p.transpose_a ? 1 : g.k;
+  g.a_column = p.transpose_a ? g.m : 1;
+  g.b_row = p.transpose_b ? 1 : g.n;
+  g.b_column = p.transpose_b ? g.k : 1;
+  g.alpha = static_cast<float>(args.alpha);
+  g.beta = static_cast<float>(args.beta);
+  g.gamma = static_cast<float>(args.gamma);
+  small_gemm(stream, g);
+}
+
 uint64_t integer(double factor) {
   return static_cast<uint64_t>(static_cast<int64_t>(factor));
 }
@@ -254,7 +286,8 @@ void integers(
 
 size_t CudaDnn::matmul_workspace_bytes(const MatmulArgs& args) {
   const Product p = product_of(args);
-  if (!is_floating(args.d.dtype) || args.d.numel == 0 || p.k == 0)
+  if (!is_floating(args.d.dtype) || args.d.numel == 0 || p.k == 0 ||
+      is_small(args, p))
     return 0;
   Call call = call_of(args, p);
   // The caller's stream is one of the thread's device; were it not, its own
@@ -271,6 +304,8 @@ void CudaDnn::matmul(Stream& stream, const MatmulArgs& args) {
   if (args.d.numel == 0)
     return;
   const Product p = product_of(args);
+  if (is_small(args, p))
+    return small(stream, args, p);
   if (is_floating(args.d.dtype))
     return floating(stream, args, p);
   if (args.d.dtype != Dtype::kInt64)
