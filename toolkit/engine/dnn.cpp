@@ -34,6 +34,12 @@ size_t Dnn::convolution_workspace_bytes(
   return 0;
 }
 
+int Dnn::recommended_convolution(
+    Family /*family*/,
+    const ConvolutionArgs& /*args*/) {
+  return 0;
+}
+
 void Dnn::fail(Stream& /*stream*/, musaError_t /*code*/, const char* name) {
   lacks(name);
 }

@@ -48,6 +48,12 @@ class Dnn {
       Family family,
       const ConvolutionArgs& args);
 
+  // The algorithm that is likely the fastest, 0 by default. Algorithm 0 gives
+  // the same bits in every run.
+  virtual int recommended_convolution(
+      Family family,
+      const ConvolutionArgs& args);
+
   // The stream fails with this error, under the operator's name, when it
   // comes to this point.
   virtual void fail(Stream& stream, musaError_t code, const char* name);

@@ -206,13 +206,24 @@ constexpr Direction kBackwardFilter = {
     check,
     &engine::Dnn::convolution_backward_filter};
 
+// IMPLICIT_GEMM is the engine's deterministic algorithm, and recommended where
+// that is the fastest too. In groups DIRECT is, and refused by Run (quirk 55).
 template <class Algorithm>
-Status
-recommend(const ConvolutionArgs& args, Algorithm best, Algorithm& algorithm) {
-  const Status status = check(args);
-  if (status == Status::SUCCESS)
-    algorithm = best;
-  return status;
+Status recommend(
+    const Direction& direction,
+    const Handle& handle,
+    const ConvolutionArgs& args,
+    Algorithm& algorithm) {
+  return api::run(kName, handle, [&](engine::Stream& /*stream*/) {
+    const Status status = check(args);
+    if (status != Status::SUCCESS)
+      return status;
+    algorithm = args.groups > 1 && direction.family == Family::kConvolution
+        ? Algorithm::DIRECT
+        : static_cast<Algorithm>(
+              engine::dnn().recommended_convolution(direction.family, args));
+    return status;
+  });
 }
 
 Status workspace_bytes(
@@ -290,10 +301,10 @@ Status Convolution::GetRecommendForwardAlgorithm(
     const Tensor& out,
     const Tensor& in,
     const Tensor& filter) {
-  // In groups DIRECT is recommended, and refused by Run (quirk 55).
   return recommend(
+      kForward,
+      handle,
       Access::convolution(*this, handle, out, in, filter),
-      groups_ > 1 ? Algorithm::DIRECT : Algorithm::IMPLICIT_GEMM,
       algorithm);
 }
 
@@ -304,8 +315,9 @@ Status Convolution::GetRecommendBackwardDataAlgorithm(
     const Tensor& grad_out,
     const Tensor& filter) {
   return recommend(
+      kBackwardData,
+      handle,
       Access::convolution(*this, handle, grad_out, grad_in, filter),
-      AlgorithmBwdData::IMPLICIT_GEMM,
       algorithm);
 }
 
@@ -316,8 +328,9 @@ Status Convolution::GetRecommendBackwardFilterAlgorithm(
     const Tensor& in,
     const Tensor& grad_out) {
   return recommend(
+      kBackwardFilter,
+      handle,
       Access::convolution(*this, handle, grad_out, in, grad_filter),
-      AlgorithmBwdFilter::IMPLICIT_GEMM,
       algorithm);
 }
 

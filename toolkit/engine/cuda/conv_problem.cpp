@@ -7,7 +7,6 @@
 #include "toolkit/engine/dnn_types.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace musa_standin::engine::cuda {
 namespace {
@@ -246,35 +245,33 @@ std::vector<CudnnDescriptor> proposals(
   return made;
 }
 
-// What may serve: no lower precision than the caller asks for; results that
-// differ from run to run only where nothing else works.
-std::vector<CudnnDescriptor> candidates_for(
+// What may serve, in the heuristic's order: no lower precision than the caller
+// asks for.
+std::vector<ConvCandidate> candidates_for(
     const CudnnDescriptor& graph,
     const ConvKey& key) {
   const bool exact =
       static_cast<Dtype>(key.dtype) == Dtype::kFloat && key.tf32 == 0;
-  std::vector<CudnnDescriptor> first;
-  std::vector<CudnnDescriptor> last;
+  std::vector<ConvCandidate> made;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (CudnnDescriptor& candidate : proposals(graph, mode)) {
       const Notes notes = notes_of(candidate);
       if (notes.down_converts || (exact && notes.tensor_core))
         continue;
-      (notes.nondeterministic ? last : first).push_back(std::move(candidate));
+      made.push_back({std::move(candidate), !notes.nondeterministic});
     }
   }
-  std::move(last.begin(), last.end(), std::back_inserter(first));
-  return first;
+  return made;
 }
 
 // False if the candidate cannot be run.
 bool make_plan(
     cudnnHandle_t handle,
-    const CudnnDescriptor& candidate,
+    const ConvCandidate& candidate,
     ConvPlan& made) {
   CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, candidate);
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, candidate.config);
   if (cudnnBackendFinalize(plan.get()) != CUDNN_STATUS_SUCCESS)
     return false;
   int64_t bytes = 0;
@@ -285,6 +282,7 @@ bool make_plan(
       &bytes);
   made.plan = std::move(plan);
   made.workspace_bytes = static_cast<size_t>(bytes);
+  made.deterministic = candidate.deterministic;
   return true;
 }
 
@@ -357,9 +355,8 @@ ConvProblem::ConvProblem(cudnnHandle_t handle, const ConvKey& key)
     : graph_(make_graph(handle, key)), candidates_(candidates_for(graph_, key)),
       handle_(handle) {}
 
-ConvPlan* ConvProblem::plan(int rank) {
-  const auto wanted = static_cast<size_t>(rank);
-  while (plans_.size() <= wanted && tried_ < candidates_.size()) {
+ConvPlan* ConvProblem::proposal(size_t rank) {
+  while (plans_.size() <= rank && tried_ < candidates_.size()) {
     ConvPlan made;
     if (!make_plan(handle_, candidates_[tried_++], made))
       continue;
@@ -369,9 +366,44 @@ ConvPlan* ConvProblem::plan(int rank) {
     else
       big_.push_back(std::move(made));
   }
-  if (plans_.empty() && !big_.empty())
-    plans_.push_back(std::move(big_.front()));
-  return wanted < plans_.size() ? &plans_[wanted] : nullptr;
+  if (plans_.empty())
+    plans_.swap(big_);
+  return rank < plans_.size() ? &plans_[rank] : nullptr;
+}
+
+size_t ConvProblem::first_deterministic() {
+  size_t rank = 0;
+  for (; const ConvPlan* plan = proposal(rank); ++rank) {
+    if (plan->deterministic)
+      return rank;
+  }
+  const auto big =
+      std::find_if(big_.begin(), big_.end(), [](const ConvPlan& plan) {
+        return plan.deterministic;
+      });
+  if (big != big_.end()) {
+    plans_.push_back(std::move(*big));
+    big_.erase(big);
+  }
+  return rank;
+}
+
+int ConvProblem::recommended() {
+  const ConvPlan* plan = proposal(0);
+  return plan == nullptr || plan->deterministic ? 0 : 1;
+}
+
+ConvPlan* ConvProblem::plan(int algorithm) {
+  const auto number = static_cast<size_t>(algorithm);
+  if (recommended() == 0)
+    return proposal(number);
+  // The first proposal is number 1, whatever number 0 turns out to be.
+  if (number == 1)
+    return proposal(0);
+  const size_t steady = first_deterministic();
+  if (number == 0)
+    return proposal(steady);
+  return proposal(number - 1 < steady ? number - 1 : number);
 }
 
 void run_plan(

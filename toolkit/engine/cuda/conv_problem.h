@@ -97,9 +97,15 @@ struct ConvPointers {
   void* out = nullptr;
 };
 
+struct ConvCandidate {
+  CudnnDescriptor config; // of an engine
+  bool deterministic = false;
+};
+
 struct ConvPlan {
   CudnnDescriptor plan;
   size_t workspace_bytes = 0;
+  bool deterministic = false;
   // The last call's addresses: a training step mostly brings the same again.
   CudnnDescriptor pack;
   ConvPointers packed;
@@ -111,13 +117,22 @@ class ConvProblem {
  public:
   ConvProblem(cudnnHandle_t handle, const ConvKey& key);
 
-  // The rank-th of the ways that work, from 0; null if there are fewer. Plans
-  // are made when they are asked for.
-  ConvPlan* plan(int rank);
+  // Number 0 is the first way that gives the same bits in every run, null if
+  // cuDNN has none; from 1 on come the other ways that work, null behind the
+  // last. Plans are made when they are asked for.
+  ConvPlan* plan(int algorithm);
+
+  // The number of the way that the heuristic holds for fastest: 0 or 1.
+  int recommended();
 
  private:
+  // In the heuristic's order; null if fewer work.
+  ConvPlan* proposal(size_t rank);
+  // Among the proposals; their count if there is none.
+  size_t first_deterministic();
+
   CudnnDescriptor graph_;
-  std::vector<CudnnDescriptor> candidates_; // engine configurations
+  std::vector<ConvCandidate> candidates_;
   size_t tried_ = 0;
   std::vector<ConvPlan> plans_;
   std::vector<ConvPlan> big_; // that want more workspace than is reasonable

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution on the CUDA engine: cuDNN's engines by number, 0 being the one
-// that its heuristic holds for fastest.
+// Convolution on the CUDA engine: cuDNN's engines by number, 0 being the first
+// that is deterministic.
 #include "toolkit/engine/cuda/check.h"
 #include "toolkit/engine/cuda/conv_direct.h"
 #include "toolkit/engine/cuda/conv_kernels.h"
@@ -78,11 +78,12 @@ ConvPass pass_of(Family family) {
                                                    : ConvPass::kBackwardFilter;
 }
 
-// Null where cuDNN has no engine at all: the direct way is algorithm 0 then.
+// Null where cuDNN has no deterministic engine: the direct way is algorithm 0
+// then.
 ConvPlan* plan_for(DnnContext& context, const ConvKey& key, int algorithm) {
-  const int rank = std::max(algorithm, 0);
-  ConvPlan* plan = context.convolution(key).plan(rank);
-  if (plan == nullptr && rank > 0)
+  const int number = std::max(algorithm, 0);
+  ConvPlan* plan = context.convolution(key).plan(number);
+  if (plan == nullptr && number > 0)
     throw Error(
         musaErrorNotSupported,
         "Convolution: cuDNN has no further algorithm for these operands");
@@ -209,6 +210,13 @@ size_t CudaDnn::convolution_workspace_bytes(
   const ConvPlan* plan = plan_for(context, key, args.algorithm);
   return moved_filter_bytes(args) +
       (plan != nullptr ? plan->workspace_bytes : 0);
+}
+
+int CudaDnn::recommended_convolution(
+    Family family,
+    const ConvolutionArgs& args) {
+  const ConvKey key = key_of(pass_of(family), args);
+  return dnn_context(t_state.device).convolution(key).recommended();
 }
 
 void CudaDnn::convolution(Stream& stream, const ConvolutionArgs& args) {

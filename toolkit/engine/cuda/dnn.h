@@ -93,6 +93,8 @@ class CudaDnn final : public Dnn {
       Workspace workspace) override;
   size_t convolution_workspace_bytes(Family family, const ConvolutionArgs& args)
       override;
+  int recommended_convolution(Family family, const ConvolutionArgs& args)
+      override;
   void convolution(Stream& stream, const ConvolutionArgs& args) override;
   void convolution_backward_data(Stream& stream, const ConvolutionArgs& args)
       override;
