@@ -41,14 +41,29 @@ void print(int device, const char* task, musaError_t code, const char* what) {
   }
 }
 
+// Up for as long as it lives.
+class Flag {
+ public:
+  explicit Flag(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true); }
+  ~Flag() { flag_.store(false); }
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 Stream& default_stream(int device, cudaStream_t native) {
   Stream& stream = stream_table().take();
   stream.open(device, musaStreamDefault, 0, native);
   return stream;
 }
 
-// Some device has a sticky error, or none has.
+// Some device has a sticky error, or none has. Called after each change, and
+// one call at a time: the last one has seen them all.
 void update_sticky_gate() {
+  static std::mutex mutex;
+  const Lock lock(mutex);
   bool any = false;
   for (auto& slot : g_devices) {
     const Device* at = slot.load(std::memory_order_acquire);
@@ -103,7 +118,7 @@ void synchronize_all() {
   for (int i = 0; i < device_count(); ++i) {
     const Device* at = device_if_started(i);
     if (at != nullptr && at->sticky() == musaSuccess) {
-      at->wait();
+      at->end_work();
     }
   }
 }
@@ -127,22 +142,32 @@ void Device::wait() const {
   check(cudaDeviceSynchronize());
 }
 
+bool Device::end_work() const noexcept {
+  cudaError_t result = cudaSetDevice(g_ordinals[index_]);
+  if (result == cudaSuccess) {
+    result = cudaDeviceSynchronize();
+  }
+  ignore(result);
+  return result != cudaSuccess;
+}
+
 // --- errors ---
 
 DeviceError* Device::make_error_slot() {
-  const Lock lock(error_mutex_);
-  DeviceError* slot = slot_.load(std::memory_order_relaxed);
-  if (slot == nullptr) {
-    use_device(index_);
-    void* memory = nullptr;
-    check(cudaHostAlloc(
-        &memory,
-        sizeof(DeviceError),
-        cudaHostAllocPortable | cudaHostAllocMapped));
-    slot = static_cast<DeviceError*>(memory);
-    slot->word = 0;
-    slot_.store(slot, std::memory_order_release);
+  // Without error_mutex_, which a failure's own record takes.
+  use_device(index_);
+  void* memory = nullptr;
+  check(cudaHostAlloc(
+      &memory,
+      sizeof(DeviceError),
+      cudaHostAllocPortable | cudaHostAllocMapped));
+  auto* made = static_cast<DeviceError*>(memory);
+  made->word = 0;
+  DeviceError* slot = nullptr;
+  if (slot_.compare_exchange_strong(slot, made)) {
+    return made;
   }
+  ignore(cudaFreeHost(memory)); // another thread was first
   return slot;
 }
 
@@ -167,7 +192,7 @@ void Device::keep_error(musaError_t code, const char* what, const char* task) {
     }
     sticky_.store(code, std::memory_order_release);
   }
-  g_gate.fetch_or(kGateSticky);
+  update_sticky_gate();
 }
 
 void Device::take_reported() {
@@ -210,7 +235,7 @@ const char* Device::failed_task() {
 void Device::forget_error() {
   {
     const Lock lock(error_mutex_);
-    DeviceError* slot = slot_.load(std::memory_order_relaxed);
+    DeviceError* slot = slot_.load(std::memory_order_acquire);
     if (slot != nullptr) {
       __atomic_store_n(&slot->word, 0ULL, __ATOMIC_RELEASE);
     }
@@ -304,20 +329,10 @@ void Device::restore_settings(bool context_is_gone) {
 
 // --- reset ---
 
-// Until nothing runs; true if the context is broken.
-bool Device::end_work() {
-  cudaError_t result = cudaSetDevice(g_ordinals[index_]);
-  if (result == cudaSuccess) {
-    result = cudaDeviceSynchronize();
-  }
-  ignore(result);
-  return result != cudaSuccess;
-}
-
 // A sound context stays: the libraries' handles and whatever else the process
 // has in it are not this engine's to end.
 void Device::reset() {
-  resetting_.store(true, std::memory_order_release);
+  const Flag resetting(resetting_);
   const bool broken = end_work();
   if (broken) {
     wait_for_host_functions(*this); // they would write what CUDA takes away
@@ -334,16 +349,12 @@ void Device::reset() {
     }
     const cudaError_t result = cudaDeviceReset();
     (void)cudaGetLastError();
-    if (result != cudaSuccess) {
-      resetting_.store(false);
-      check(result);
-    }
+    check(result, index_);
     generation_.fetch_add(1, std::memory_order_release);
     make_context();
   }
   restore_settings(broken);
   forget_error();
-  resetting_.store(false, std::memory_order_release);
 }
 
 } // namespace musa_standin::engine::cuda

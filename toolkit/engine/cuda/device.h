@@ -33,6 +33,9 @@ class Device {
     return generation_.load(std::memory_order_acquire);
   }
   void wait() const;
+  // The same, and true if the context is broken, which is left to whoever uses
+  // the device next: CUDA says so again.
+  bool end_work() const noexcept;
   // Drops streams, events and memory. Work that runs is waited for, unless the
   // context is broken, which is then made anew.
   void reset();
@@ -52,9 +55,11 @@ class Device {
   [[nodiscard]] const char* failed_task();
   // Host functions are not called: behind a sticky error, and while resetting.
   [[nodiscard]] bool passes_over() {
+    if (resetting_.load()) {
+      return true; // what kernels report may be gone
+    }
     take_reported();
-    return sticky() != musaSuccess ||
-        resetting_.load(std::memory_order_acquire);
+    return sticky() != musaSuccess;
   }
 
   // --- host functions ---
@@ -84,7 +89,6 @@ class Device {
   void make_context();
   DeviceError* make_error_slot();
   void take_reported();
-  bool end_work();
   void restore_settings(bool context_is_gone);
   void forget_error();
 
@@ -121,7 +125,7 @@ Device& device(int index);
 Device* device_if_started(int index) noexcept;
 // The one that CUDA has as the calling thread's.
 Device* current_device_if_started() noexcept;
-// Waits for all devices that were used.
+// Waits for all devices that were used; a broken one is done.
 void synchronize_all();
 
 } // namespace musa_standin::engine::cuda

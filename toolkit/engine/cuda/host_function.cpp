@@ -9,7 +9,6 @@
 
 #include <cudaTypedefs.h>
 
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -160,8 +159,11 @@ void enqueue(Stream& stream, const HostCall& what) {
 
 void run_call(HostCall* argument) noexcept {
   const std::unique_ptr<HostCall> call(argument);
-  call_function(*call);
   Device& device = *call->device;
+  // Whose context a reset has ended comes too late.
+  if (device.host_words().holds(call->word)) {
+    call_function(*call);
+  }
   device.host_words().write(call->word);
   device.host_calls().fetch_sub(1);
 }
@@ -185,8 +187,9 @@ void add_callback(
   enqueue(stream, call);
 }
 
-void wait_for_host_functions(const Device& device) noexcept {
-  while (!t_state.in_host_function && device.host_calls() != 0) {
+void wait_for_host_functions(const Device& device, Deadline deadline) noexcept {
+  while (!t_state.in_host_function && device.host_calls() != 0 &&
+         std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }

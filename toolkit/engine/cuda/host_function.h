@@ -6,6 +6,8 @@
 
 #include "toolkit/include/driver_types.h"
 
+#include <chrono>
+
 namespace musa_standin::engine::cuda {
 
 class Device;
@@ -20,8 +22,11 @@ void add_callback(
     musaStreamCallback_t callback,
     void* data);
 
-// Until none of the device's runs or waits for a thread. Returns at once inside
-// one.
-void wait_for_host_functions(const Device& device) noexcept;
+// Until none of the device's runs or waits for a thread, or until the deadline.
+// Returns at once inside one.
+using Deadline = std::chrono::steady_clock::time_point;
+void wait_for_host_functions(
+    const Device& device,
+    Deadline deadline = Deadline::max()) noexcept;
 
 } // namespace musa_standin::engine::cuda

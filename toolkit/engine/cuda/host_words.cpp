@@ -4,6 +4,7 @@
 
 #include "toolkit/engine/cuda/check.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -26,7 +27,11 @@ void HostWords::open() {
   std::memset(memory, 0, kWords * sizeof(uint32_t));
   const Lock lock(mutex_);
   words_ = static_cast<uint32_t*>(memory);
-  last_ = std::make_unique<uint32_t[]>(kWords);
+  if (last_ == nullptr) {
+    last_ = std::make_unique<uint32_t[]>(kWords);
+  } else {
+    std::for_each_n(last_.get(), kWords, [](uint32_t& value) { ++value; });
+  }
   free_.resize(kWords);
   std::iota(free_.rbegin(), free_.rend(), 0U);
 }
@@ -49,14 +54,25 @@ HostWord HostWords::take() {
   return {index, ++last_[index]};
 }
 
+bool HostWords::holds(HostWord word) {
+  const Lock lock(mutex_);
+  return is_held(word);
+}
+
+// Under the lock, so that the memory does not go amid the write.
 void HostWords::write(HostWord word) {
-  __atomic_store_n(words_ + word.index, word.value, __ATOMIC_RELEASE);
-  give_back(word);
+  const Lock lock(mutex_);
+  if (is_held(word)) {
+    __atomic_store_n(words_ + word.index, word.value, __ATOMIC_RELEASE);
+    free_.push_back(word.index);
+  }
 }
 
 void HostWords::give_back(HostWord word) {
   const Lock lock(mutex_);
-  free_.push_back(word.index);
+  if (is_held(word)) {
+    free_.push_back(word.index);
+  }
 }
 
 } // namespace musa_standin::engine::cuda

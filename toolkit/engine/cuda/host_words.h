@@ -18,25 +18,32 @@ struct HostWord {
 
 class HostWords {
  public:
-  // Pins memory; the device is the thread's. Nothing of the former life stays.
+  // Pins memory; the device is the thread's. Words of the former life are void.
   void open();
   // CUDA has taken the memory away; nobody waits or writes.
   void close();
   // Throws LaunchOutOfResources when more functions wait than any queue holds.
   HostWord take();
-  // Lets the stream go on; the word is free again.
+  // Lets the stream go on; the word is free again. Nothing for a void one.
   void write(HostWord word);
   // Before a wait for it was enqueued.
   void give_back(HostWord word);
   [[nodiscard]] bool is_open() const { return words_ != nullptr; }
+  // Was it taken in this life?
+  [[nodiscard]] bool holds(HostWord word);
   [[nodiscard]] uint64_t address(HostWord word) const {
     return reinterpret_cast<uintptr_t>(words_ + word.index);
   }
 
  private:
+  // Under the lock.
+  [[nodiscard]] bool is_held(HostWord word) const {
+    return words_ != nullptr && last_[word.index] == word.value;
+  }
+
   std::mutex mutex_;
   uint32_t* words_ = nullptr;
-  std::unique_ptr<uint32_t[]> last_; // the highest value of each
+  std::unique_ptr<uint32_t[]> last_; // the highest value of each, in all lives
   std::vector<uint32_t> free_;
 };
 

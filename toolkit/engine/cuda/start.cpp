@@ -24,6 +24,8 @@ int g_ordinals[kMaxDevices];
 namespace {
 
 constexpr std::chrono::milliseconds kLeave(1);
+// Some never return; the process ends all the same.
+constexpr std::chrono::milliseconds kHostFunctions(200);
 constexpr int kNotCounted = -1;
 std::atomic<int> g_count{kNotCounted};
 std::mutex g_mutex;
@@ -117,10 +119,11 @@ void stop_engine() noexcept {
       g_count.load(std::memory_order_acquire) <= 0) {
     return;
   }
+  const Deadline deadline = std::chrono::steady_clock::now() + kHostFunctions;
   for (int i = 0; i < g_count.load(); ++i) {
     const Device* at = device_if_started(i);
     if (at != nullptr) {
-      wait_for_host_functions(*at);
+      wait_for_host_functions(*at, deadline);
     }
   }
   // Calls that other threads began before the gate closed leave CUDA before
