@@ -28,33 +28,47 @@ bool of_device(Side side) {
   return side == Side::kDevice || side == Side::kPool;
 }
 
-void check_direction(musaMemcpyKind kind, Side dst, Side src) {
+bool fits(musaMemcpyKind kind, Side dst, Side src) {
   const bool to_host = !of_device(dst);
   const bool to_device = dst != Side::kPageable;
   const bool from_host = !of_device(src);
   const bool from_device = src != Side::kPageable;
-  bool good = true;
   switch (kind) {
   case musaMemcpyHostToHost:
-    good = to_host && from_host;
-    break;
+    return to_host && from_host;
   case musaMemcpyHostToDevice:
-    good = to_device && from_host;
-    break;
+    return to_device && from_host;
   case musaMemcpyDeviceToHost:
-    good = to_host && from_device;
-    break;
+    return to_host && from_device;
   case musaMemcpyDeviceToDevice:
-    good = to_device && from_device;
-    break;
+    return to_device && from_device;
   case musaMemcpyDefault:
     break;
   }
-  if (!good) {
+  return true;
+}
+
+Side ask_unless_known(Side known, const void* pointer) {
+  return known == Side::kPageable ? ask_side(pointer) : known;
+}
+
+void check_direction(const engine::Copy& copy, Side& dst, Side& src) {
+  if (__builtin_expect(fits(copy.kind, dst, src), 1)) {
+    return;
+  }
+  dst = ask_unless_known(dst, copy.dst);
+  src = ask_unless_known(src, copy.src);
+  if (!fits(copy.kind, dst, src)) {
     throw Error(
         musaErrorInvalidValue,
         "a pointer is not on the side that the copy's direction says");
   }
+}
+
+bool can_fill(const engine::Fill& fill) {
+  const Side side =
+      classify(fill.dst, extent(fill.width, fill.height, fill.pitch));
+  return ask_unless_known(side, fill.dst) != Side::kPageable;
 }
 
 char* row_of(void* start, size_t pitch, size_t row) {
@@ -117,11 +131,11 @@ void copy(Stream& stream, const engine::Copy& copy, bool blocking) {
   if (copy.dst == nullptr || copy.src == nullptr) {
     throw Error(musaErrorInvalidValue, "a pointer of the copy is null");
   }
-  const Side dst =
+  Side dst =
       classify(copy.dst, extent(copy.width, copy.height, copy.dst_pitch));
-  const Side src =
+  Side src =
       classify(copy.src, extent(copy.width, copy.height, copy.src_pitch));
-  check_direction(copy.kind, dst, src);
+  check_direction(copy, dst, src);
 
   const cudaStream_t at = native(stream);
   enqueue_copy(at, copy);
@@ -144,9 +158,7 @@ void fill(Stream& stream, const engine::Fill& fill) {
   if (fill.width == 0 || fill.height == 0) {
     return;
   }
-  if (fill.dst == nullptr ||
-      classify(fill.dst, extent(fill.width, fill.height, fill.pitch)) ==
-          Side::kPageable) {
+  if (fill.dst == nullptr || !can_fill(fill)) {
     throw Error(
         musaErrorInvalidValue,
         "only memory of the device can be filled");

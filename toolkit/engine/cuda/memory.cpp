@@ -26,10 +26,12 @@ namespace {
 struct BlockMap {
   std::shared_mutex mutex;
   std::map<uintptr_t, Block> blocks;
-  // Where device memory has ever been.
-  uintptr_t lowest = UINTPTR_MAX;
-  uintptr_t highest = 0;
+  // Where device memory has ever been, begin to end. Host memory lies between
+  // such places, so that the lowest and the highest address tell little.
+  std::map<uintptr_t, uintptr_t> places;
 };
+// Places are whole chunks of addresses: there are few of them.
+constexpr uintptr_t kChunk = uintptr_t{2} << 20;
 using Reader = std::shared_lock<std::shared_mutex>;
 using Writer = std::lock_guard<std::shared_mutex>;
 
@@ -50,6 +52,30 @@ const Block* locate(const BlockMap& map, uintptr_t address) {
   }
   const Block& block = std::prev(after)->second;
   return address - block.begin < block.bytes ? &block : nullptr;
+}
+
+bool was_device(const BlockMap& map, uintptr_t address) {
+  const auto after = map.places.upper_bound(address);
+  return after != map.places.begin() && address < std::prev(after)->second;
+}
+
+// Under the lock. Adjacent places become one.
+void add_place(BlockMap& map, uintptr_t begin, uintptr_t end) {
+  begin = begin / kChunk * kChunk;
+  end = (end + kChunk - 1) / kChunk * kChunk;
+  auto next = map.places.upper_bound(begin);
+  if (next != map.places.begin() && std::prev(next)->second >= begin) {
+    --next;
+    if (next->second >= end) {
+      return; // the usual case
+    }
+    begin = next->first;
+  }
+  while (next != map.places.end() && next->first <= end) {
+    end = std::max(end, next->second);
+    next = map.places.erase(next);
+  }
+  map.places.emplace(begin, end);
 }
 
 // Asks the system, which answers without a signal. Where it may not be asked
@@ -79,6 +105,28 @@ bool readable(const void* pointer) {
       std::string("the pointer is not the start of live ") + what);
 }
 
+// What could not be given back is still there, and known.
+template <class F>
+void end_block(const Block& block, F&& end) {
+  try {
+    end();
+  } catch (const Error&) {
+    keep_block(block);
+    throw;
+  }
+}
+
+// Every device may use it, and may be broken without harm to the others'.
+void end_host_block(const Block& block, cudaError_t (*end)(void*)) {
+  end_block(block, [&] {
+    if (!captures_are_open()) { // CUDA's own rules hold then
+      synchronize_all();
+    }
+    use_device(block.device);
+    check(end(reinterpret_cast<void*>(block.begin)));
+  });
+}
+
 } // namespace
 
 std::string in_words(size_t bytes) {
@@ -103,8 +151,7 @@ void keep_block(const Block& block) {
   const Writer lock(map.mutex);
   map.blocks[block.begin] = block;
   if (on_device(block.side)) {
-    map.lowest = std::min(map.lowest, block.begin);
-    map.highest = std::max(map.highest, block.begin + block.bytes);
+    add_place(map, block.begin, block.begin + block.bytes);
   }
 }
 
@@ -153,7 +200,7 @@ void drop_blocks(int device, bool context_is_gone) {
 Side classify(const void* pointer, size_t bytes) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   BlockMap& map = block_map();
-  bool among_devices = false;
+  bool stale = false;
   {
     const Reader lock(map.mutex);
     const Block* block = locate(map, address);
@@ -163,15 +210,33 @@ Side classify(const void* pointer, size_t bytes) {
       }
       return block->side;
     }
-    among_devices = address >= map.lowest && address < map.highest;
+    stale = was_device(map, address);
   }
-  // CUDA would take it for the host's and read it.
-  if (among_devices && !readable(pointer)) {
+  if (!stale || readable(pointer)) {
+    return Side::kPageable;
+  }
+  const Side side = ask_side(pointer);
+  if (side == Side::kPageable) { // CUDA would read it as the host's
     throw Error(
         musaErrorInvalidValue,
         "the pointer is in no live device memory");
   }
-  return Side::kPageable;
+  return side;
+}
+
+Side ask_side(const void* pointer) {
+  cudaPointerAttributes found = {};
+  ignore(cudaPointerGetAttributes(&found, pointer));
+  switch (found.type) {
+  case cudaMemoryTypeDevice:
+    return Side::kDevice;
+  case cudaMemoryTypeManaged:
+    return Side::kManaged;
+  case cudaMemoryTypeHost:
+    return Side::kPinned;
+  default:
+    return Side::kPageable;
+  }
 }
 
 void* allocate_device(Device& device, size_t bytes) {
@@ -210,12 +275,14 @@ void release_device(void* pointer) {
     no_block("device memory");
   }
   count(Counter::kWaits);
-  use_device(block.device);
-  // Not while a stream is captured; CUDA's own rules for cudaFree hold then.
-  if (!captures_are_open()) {
-    check(cudaDeviceSynchronize());
-  }
-  check(cudaFree(pointer));
+  end_block(block, [&] {
+    use_device(block.device);
+    // Not while a stream is captured; CUDA's own rules for cudaFree hold then.
+    if (!captures_are_open()) {
+      check(cudaDeviceSynchronize());
+    }
+    check(cudaFree(pointer));
+  });
 }
 
 void* allocate_pinned(int device, size_t bytes, unsigned flags) {
@@ -252,9 +319,7 @@ void release_pinned(void* pointer) {
     no_block("pinned memory");
   }
   count(Counter::kWaits);
-  synchronize_all();
-  use_device(block.device);
-  check(cudaFreeHost(pointer));
+  end_host_block(block, &cudaFreeHost);
 }
 
 void* allocate_managed(int device, size_t bytes, unsigned flags) {
@@ -299,9 +364,7 @@ void unregister_host(void* pointer) {
         musaErrorHostMemoryNotRegistered,
         "the host memory is not registered");
   }
-  synchronize_all();
-  use_device(block.device);
-  check(cudaHostUnregister(pointer));
+  end_host_block(block, &cudaHostUnregister);
 }
 
 void pointer_attributes(musaPointerAttributes& out, const void* pointer) {

@@ -43,6 +43,10 @@ void drop_blocks(int device, bool context_is_gone);
 // Whose memory the bytes are. Throws InvalidValue for a range that leaves its
 // block, and for the address of device memory that was given back.
 Side classify(const void* pointer, size_t bytes);
+// The side of memory that others in the process have from CUDA, which is not in
+// the map; kPageable for what CUDA does not know either. Slower than a look at
+// the map: for what would be refused.
+Side ask_side(const void* pointer);
 
 // --- allocation ---
 void* allocate_device(Device& device, size_t bytes);
