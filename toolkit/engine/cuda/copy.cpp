@@ -2,8 +2,10 @@
 // Copies and fills: checks, and CUDA's functions for what passes them.
 #include "toolkit/engine/cuda/copy.h"
 
+#include "toolkit/engine/cuda/copy_kernels.h"
 #include "toolkit/engine/cuda/counters.h"
 #include "toolkit/engine/cuda/device.h"
+#include "toolkit/engine/cuda/graph_runtime.h"
 #include "toolkit/engine/cuda/memory.h"
 
 #include <cstdint>
@@ -78,11 +80,27 @@ const char* row_of(const void* start, size_t pitch, size_t row) {
   return static_cast<const char*>(start) + pitch * row;
 }
 
+bool is_dense(const engine::Copy& copy) {
+  return copy.height == 1 ||
+      (copy.width == copy.dst_pitch && copy.width == copy.src_pitch);
+}
+
+bool is_of(const void* pointer, int device) {
+  Block block;
+  return find_block(pointer, block) && block.device == device;
+}
+
+// A short copy within the stream's device. In a graph a copy has to look like
+// one, so there it is CUDA's.
+bool copy_by_kernel(Stream& stream, const engine::Copy& copy) {
+  return is_dense(copy) && !captures_are_open() &&
+      is_of(copy.dst, stream.device()) && is_of(copy.src, stream.device()) &&
+      copy_line(stream, copy.dst, copy.src, copy.width * copy.height);
+}
+
 // The sides are known, so CUDA finds the direction by the addresses.
 void enqueue_copy(cudaStream_t stream, const engine::Copy& copy) {
-  const bool dense = copy.height == 1 ||
-      (copy.width == copy.dst_pitch && copy.width == copy.src_pitch);
-  if (dense) {
+  if (is_dense(copy)) {
     check(cudaMemcpyAsync(
         copy.dst,
         copy.src,
@@ -138,11 +156,13 @@ void copy(Stream& stream, const engine::Copy& copy, bool blocking) {
   check_direction(copy, dst, src);
 
   const cudaStream_t at = native(stream);
-  enqueue_copy(at, copy);
+  const bool within = of_device(dst) && of_device(src);
+  if (!within || !copy_by_kernel(stream, copy)) {
+    enqueue_copy(at, copy);
+  }
   // The host sees a copy within a device only when it asks for it. CUDA itself
   // holds the caller for pageable memory as long as it must.
-  const bool between_devices = of_device(dst) && of_device(src);
-  if (blocking && !between_devices) {
+  if (blocking && !within) {
     count(Counter::kWaits);
     check(cudaStreamSynchronize(at));
     device(stream.device()).throw_error();
