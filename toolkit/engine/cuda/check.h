@@ -47,7 +47,7 @@ inline void use_device(int device) {
           cudaGetDevice(&current) != cudaSuccess ||
               current != g_ordinals[device],
           0)) {
-    check(cudaSetDevice(g_ordinals[device]));
+    check(cudaSetDevice(g_ordinals[device]), device);
   }
 }
 

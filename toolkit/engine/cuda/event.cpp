@@ -48,9 +48,10 @@ void destroy_event(musaEvent_t handle) {
         musaErrorInvalidResourceHandle,
         "another thread destroyed the event");
   }
+  const int device = event.device();
   const cudaEvent_t native = event.native();
   event_table().give_back(event);
-  check(cudaEventDestroy(native));
+  check(cudaEventDestroy(native), device);
 }
 
 void drop_events(int device, bool context_is_gone) {

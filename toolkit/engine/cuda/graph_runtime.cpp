@@ -126,10 +126,10 @@ bool captures_are_open() noexcept {
 void leave_capture(cudaStream_t stream) noexcept {
   auto status = cudaStreamCaptureStatusNone;
   ignore(cudaStreamIsCapturing(stream, &status));
+  origins().remove(stream); // a broken context does not say what it captures
   if (status != cudaStreamCaptureStatusNone) {
     cudaGraph_t graph = nullptr;
     ignore(cudaStreamEndCapture(stream, &graph));
-    origins().remove(stream);
     if (graph != nullptr) {
       ignore(cudaGraphDestroy(graph));
     }
@@ -158,8 +158,11 @@ musaGraph_t GraphRuntime::end_capture(engine::Stream& stream) {
     throw Error(musaErrorIllegalState, "the stream is not captured");
   }
   cudaGraph_t graph = nullptr;
-  origins().remove(at);
-  check(cudaStreamEndCapture(at, &graph));
+  const cudaError_t result = cudaStreamEndCapture(at, &graph);
+  if (result != cudaErrorStreamCaptureWrongThread) {
+    origins().remove(at); // else it goes on
+  }
+  check(result);
   return reinterpret_cast<musaGraph_t>(graph);
 }
 

@@ -25,7 +25,7 @@ struct DevicePools {
   uint64_t peers = 0; // a bit for each device that reaches the memory
 };
 DevicePools g_pools[kMaxDevices];
-std::mutex g_mutex; // of g_pools
+std::mutex g_mutex; // of g_pools, and of all pools' lives
 
 void set_access(const MemPool& pool, int peer, bool open) {
   cudaMemAccessDesc access = {};
@@ -33,7 +33,7 @@ void set_access(const MemPool& pool, int peer, bool open) {
   access.location.id = g_ordinals[peer];
   access.flags =
       open ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
-  check(cudaMemPoolSetAccess(pool.native(), &access, 1));
+  check(cudaMemPoolSetAccess(pool.native(), &access, 1), pool.device());
 }
 
 // Under the lock.
@@ -99,15 +99,15 @@ void MemPool::set_attribute(musaMemPoolAttr attribute, const void* value) {
         musaErrorInvalidValue,
         "a high-water mark can only be set to 0");
   }
-  check(cudaMemPoolSetAttribute(native_, which, &copy));
+  check(cudaMemPoolSetAttribute(native_, which, &copy), device_);
 }
 
 void MemPool::attribute(musaMemPoolAttr attribute, void* value) {
-  check(cudaMemPoolGetAttribute(native_, to_cuda(attribute), value));
+  check(cudaMemPoolGetAttribute(native_, to_cuda(attribute), value), device_);
 }
 
 void MemPool::trim(size_t keep_bytes) {
-  check(cudaMemPoolTrimTo(native_, keep_bytes));
+  check(cudaMemPoolTrimTo(native_, keep_bytes), device_);
 }
 
 MemPool& make_pool(int device, size_t max_bytes) {
@@ -126,10 +126,11 @@ MemPool& find_pool(musaMemPool_t handle) {
 }
 
 void destroy_pool(MemPool& pool) {
+  const int device = pool.device();
   cudaMemPool_t native = nullptr;
   {
     const Lock lock(g_mutex);
-    DevicePools& pools = g_pools[pool.device()];
+    DevicePools& pools = g_pools[device];
     if (&pool == pools.first) {
       throw Error(
           musaErrorInvalidValue,
@@ -146,7 +147,7 @@ void destroy_pool(MemPool& pool) {
     native = pool.native();
     pool_table().give_back(pool);
   }
-  check(cudaMemPoolDestroy(native));
+  check(cudaMemPoolDestroy(native), device);
 }
 
 MemPool& default_pool(int device) {
@@ -208,6 +209,7 @@ void release_async(void* pointer, Stream& stream) {
 }
 
 void empty_pools(int device) {
+  const Lock lock(g_mutex);
   for_each_pool(device, [](MemPool& pool) {
     ignore(cudaMemPoolTrimTo(pool.native(), 0));
   });

@@ -39,10 +39,11 @@ void destroy_stream(musaStream_t handle) {
         musaErrorInvalidResourceHandle,
         "the stream handle is none, or its stream was destroyed");
   }
+  const int device = stream->device();
   const cudaStream_t native = stream->native();
   leave_capture(native);
   stream_table().give_back(*stream);
-  check(cudaStreamDestroy(native));
+  check(cudaStreamDestroy(native), device);
 }
 
 void drop_streams(int device, bool context_is_gone) {
@@ -51,6 +52,7 @@ void drop_streams(int device, bool context_is_gone) {
       return;
     }
     const cudaStream_t native = stream.native();
+    leave_capture(native);
     stream_table().give_back(stream);
     if (!context_is_gone) {
       ignore(cudaStreamDestroy(native));
