@@ -7,6 +7,7 @@ set(FLAGOS_ACCELERATOR musa CACHE STRING "Which accelerator to build for")
 set(FLAGOS_MUSA_HOME "$ENV{MUSA_HOME}" CACHE PATH
     "A MUSA toolkit; empty: /usr/local/musa if it exists, else the portable one")
 option(FLAGOS_BUILD_VENDOR "Build the native operators" ON)
+option(FLAGOS_BUILD_KERNELS "Build device kernels with the toolkit's mcc" ON)
 option(FLAGOS_BUILD_FLAGGEMS "Build the routes to FlagGems" ON)
 option(FLAGOS_BUILD_BOXING "CUDA boxing (forced OFF)" OFF)
 option(FLAGOS_BUILD_FLAGGEMS_CPP "FlagGems' C++ runtime (forced OFF)" OFF)
@@ -22,8 +23,8 @@ option(FLAGOS_WERROR "Treat warnings as errors" ${_werror})
 if(NOT FLAGOS_ACCELERATOR STREQUAL "musa")
   flagos_error("FLAGOS_ACCELERATOR=${FLAGOS_ACCELERATOR} does not exist: the only accelerator is musa.")
 endif()
-foreach(switch BUILD_VENDOR BUILD_FLAGGEMS BUILD_BOXING BUILD_FLAGGEMS_CPP
-               BUILD_TESTS WERROR)
+foreach(switch BUILD_VENDOR BUILD_KERNELS BUILD_FLAGGEMS BUILD_BOXING
+               BUILD_FLAGGEMS_CPP BUILD_TESTS WERROR)
   flagos_check_switch(FLAGOS_${switch})
 endforeach()
 
@@ -37,6 +38,10 @@ endfunction()
 flagos_force_off(FLAGOS_BUILD_BOXING "the MUSA toolkit exports no CUDA symbols")
 flagos_force_off(FLAGOS_BUILD_FLAGGEMS_CPP
                  "FlagGems' C++ runtime is not built for MUSA")
+
+if(FLAGOS_BUILD_KERNELS AND NOT FLAGOS_BUILD_VENDOR)
+  set(FLAGOS_BUILD_KERNELS OFF) # their operators are among the native ones
+endif()
 
 if(NOT FLAGOS_MUSA_HOME AND IS_DIRECTORY /usr/local/musa)
   set(FLAGOS_MUSA_HOME /usr/local/musa)

@@ -39,8 +39,10 @@ ROOMS = {
     "csrc/allocator": ("c10", "ATen/core", "musart", "csrc/runtime"),
     "csrc/rng": ("c10", "ATen/core", "murand", "csrc/runtime"),
     "csrc/mudnn": (*TORCH[:3], "mudnn", "csrc/runtime", "csrc/allocator"),
+    "csrc/kernels": ("musart",),
     "csrc/ops": (
         *TORCH, "csrc/mudnn", "csrc/rng", "csrc/runtime", "csrc/routing/register.h",
+        "csrc/kernels",
         "csrc/allocator/device_allocator.h", "csrc/allocator/host_allocator.h",
     ),
     "csrc/routing": (*TORCH, "csrc/runtime", "csrc/allocator", "csrc/rng"),
@@ -71,7 +73,16 @@ CLOSED = {
 # Projects of their own: quotes are relative to this folder there.
 OWN_ROOT = ("toolkit/conformance", "toolkit/include", "toolkit/benchmarks")
 # Headers in csrc/ops that other families may use.
-SHARED = tuple(f"csrc/ops/{name}.h" for name in ("output", "device_copy", "host_copy"))
+SHARED = tuple(
+    f"csrc/ops/{name}.h"
+    for name in (
+        "output",
+        "device_copy",
+        "host_copy",
+        "kernel_operands",
+        "tensor_lists",
+    )
+)
 # What must not stand in a room's code, and the rule.
 WORDS = [
     ("csrc/ops", r"\.cpu\(\)|\bto\((at::|c10::)?kCPU", "ops stay on the device"),

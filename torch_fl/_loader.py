@@ -28,6 +28,9 @@ _MARKERS = {
 }
 _ENGINE = "libmusa_portable.so.1"
 _ENGINE_NEEDS = (_ENGINE, "libmusa_dnnl.so.3")
+# Device kernels of ours: one library for each toolkit, below its own lib or, for the
+# toolkit that was built against, below the package's.
+_KERNELS = "libflagos_kernels.so"
 _handles: list[ctypes.CDLL] = []  # never closed
 
 
@@ -164,6 +167,37 @@ def _open(home: pathlib.Path, library: str, toolkit: str) -> None:
     _handles.append(handle)
 
 
+def _engine(build: dict[str, Any]) -> str:
+    """Name of the engine behind the toolkit that was opened."""
+    if build["toolkit"] == "vendor":
+        return "vendor"
+    name = _handles[0].musaPortableEngine
+    name.restype = ctypes.c_char_p
+    return str(name().decode())
+
+
+def _open_kernels(home: pathlib.Path, build: dict[str, Any]) -> None:
+    if build["build_kernels"] != "ON":
+        return
+    path = home / "lib" / _KERNELS
+    if not path.exists():
+        path = _find(f"lib/{_KERNELS}")
+    _check_whole(path)
+    try:
+        handle = ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    except OSError as error:
+        raise ImportError(f"{path} cannot be loaded: {error}.") from None
+    handle.fl_kernels_target.restype = ctypes.c_char_p
+    target, engine = handle.fl_kernels_target().decode(), _engine(build)
+    if target != engine:
+        raise ImportError(
+            f"the device kernels in {path} are for engine {target}, the toolkit in "
+            f"{home} is {engine}: build its own with `cmake -S csrc/kernels -B "
+            f"build/kernels -DMUSA_HOME={home}`, or rebuild torch_fl with {_REBUILD}."
+        )
+    _handles.append(handle)
+
+
 def _check_files(home: pathlib.Path, build: dict[str, Any]) -> None:
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     _check_whole(_find("_C" + suffix))
@@ -187,20 +221,17 @@ def load(torch: ModuleType) -> tuple[dict[str, Any], pathlib.Path]:
     _check_files(home, build)
     for library in build["libraries"]:
         _open(home, library, build["toolkit"])
+    _open_kernels(home, build)
     return build, home
 
 
 def describe(build: dict[str, Any], home: pathlib.Path) -> dict[str, str]:
     """What is installed, for `torch-fl` and for reports."""
-    engine = "vendor"
-    if build["toolkit"] != "vendor":
-        name = _handles[0].musaPortableEngine
-        name.restype = ctypes.c_char_p
-        engine = name().decode()
     return {
         "built for": f"torch {build['torch']}, C++{build['cxx_standard']}",
         "toolkit": str(home),
         "made by": build["toolkit"],
-        "engine": engine,
+        "engine": _engine(build),
         "native ops": str(build["build_vendor"]),
+        "device kernels": str(build["build_kernels"]),
     }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons, logic, and bits of BOOL.
+// Comparisons and logic.
 #include "csrc/ops/elementwise.h"
 
-#include <ATen/ops/bitwise_and_meta.h>
-#include <ATen/ops/bitwise_or_meta.h>
-#include <ATen/ops/bitwise_xor_meta.h>
 #include <ATen/ops/eq_meta.h>
 #include <ATen/ops/ge_meta.h>
 #include <ATen/ops/gt_meta.h>
@@ -100,17 +97,6 @@ struct Logical : ComparisonMeta {
   }
 };
 
-// muDNN has no bitwise modes: BOOL only, the rest goes to the CPU.
-template <class Meta, const BinaryRow& row>
-struct Bitwise : Meta {
-  bool accepts(const Tensor& /*self*/, const Tensor& /*other*/) {
-    return this->common_dtype() == at::kBool && readable(*this);
-  }
-  void impl(const Tensor& /*self*/, const Tensor& /*other*/, const Tensor&) {
-    mudnn::binary(Operands(*this, at::kBool), row);
-  }
-};
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
   namespace meta = at::meta;
@@ -185,21 +171,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       "logical_xor",
       "logical_xor_",
       "logical_xor.out");
-  structured<Bitwise<meta::structured_bitwise_and_Tensor, kAnd>>(
-      r,
-      "bitwise_and.Tensor",
-      "bitwise_and_.Tensor",
-      "bitwise_and.Tensor_out");
-  structured<Bitwise<meta::structured_bitwise_or_Tensor, kOr>>(
-      r,
-      "bitwise_or.Tensor",
-      "bitwise_or_.Tensor",
-      "bitwise_or.Tensor_out");
-  structured<Bitwise<meta::structured_bitwise_xor_Tensor, kXor>>(
-      r,
-      "bitwise_xor.Tensor",
-      "bitwise_xor_.Tensor",
-      "bitwise_xor.Tensor_out");
 }
 
 } // namespace

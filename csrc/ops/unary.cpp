@@ -4,7 +4,6 @@
 
 #include <ATen/ops/acos_meta.h>
 #include <ATen/ops/atan_meta.h>
-#include <ATen/ops/bitwise_not_meta.h>
 #include <ATen/ops/ceil_meta.h>
 #include <ATen/ops/cos_meta.h>
 #include <ATen/ops/erf_meta.h>
@@ -284,17 +283,6 @@ struct IsSignedInf : Meta {
   }
 };
 
-// Bits of one: BOOL only, muDNN has no bitwise modes.
-struct BitwiseNot : at::meta::structured_bitwise_not {
-  bool accepts(const Tensor& /*self*/) { return common_dtype() == at::kBool; }
-  void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
-    mudnn::unary_to_bool(
-        Operands(*this, at::kBool),
-        UnaryMode::EQ,
-        Number(int64_t{0}));
-  }
-};
-
 struct LogicalNot : TestMeta {
   bool accepts(const Tensor& /*self*/) {
     return mudnn::has_dnn_type(dtype(1)) && readable(*this);
@@ -453,7 +441,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       "isposinf",
       nullptr,
       "isposinf.out");
-  structured<BitwiseNot>(r, "bitwise_not", "bitwise_not_", "bitwise_not.out");
   structured<LogicalNot>(r, "logical_not", "logical_not_", "logical_not.out");
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #if defined(MUSA_PORTABLE_HOST)
 
@@ -82,18 +83,12 @@ namespace musa_portable {
 template <class F>
 struct HostLoop {
   static void plain(const void* closure, int64_t begin, int64_t end) {
-    const F f = *static_cast<const F*>(closure);
-    for (int64_t i = begin; i < end; ++i) {
-      f(i);
-    }
+    run(*static_cast<const F*>(closure), begin, end);
   }
 #if defined(__x86_64__)
   __attribute__((target("avx2,fma,bmi2"))) static void
   avx2(const void* closure, int64_t begin, int64_t end) {
-    const F f = *static_cast<const F*>(closure);
-    for (int64_t i = begin; i < end; ++i) {
-      f(i);
-    }
+    run(*static_cast<const F*>(closure), begin, end);
   }
 #endif
   static auto pick() {
@@ -104,6 +99,24 @@ struct HostLoop {
     }
 #endif
     return &plain;
+  }
+
+ private:
+  // A functor of many rows goes through them itself.
+  template <class G>
+  static auto has_range(int)
+      -> decltype(std::declval<const G&>().range(0, 0), std::true_type{});
+  template <class G>
+  static std::false_type has_range(...);
+
+  static __forceinline__ void run(F f, int64_t begin, int64_t end) {
+    if constexpr (decltype(has_range<F>(0))::value) {
+      f.range(begin, end);
+    } else {
+      for (int64_t i = begin; i < end; ++i) {
+        f(i);
+      }
+    }
   }
 };
 
