@@ -43,16 +43,6 @@ void launch(
   check(enqueue(static_cast<std::decay_t<P>>(arguments)...));
 }
 
-// Lets the kernel use so much dynamic shared memory; once for each kernel and
-// device, not for each launch.
-template <class... P>
-void allow_shared(void (*kernel)(P...), size_t bytes) {
-  check(cudaFuncSetAttribute(
-      reinterpret_cast<const void*>(kernel),
-      cudaFuncAttributeMaxDynamicSharedMemorySize,
-      static_cast<int>(bytes)));
-}
-
 // Asked once.
 inline int multiprocessors(int device) {
   return cuda::device(device).multiprocessors();
