@@ -6,9 +6,17 @@
 #include "csrc/mudnn/image.h"
 #include "csrc/mudnn/workspace.h"
 #include "csrc/runtime/device.h"
+#include "csrc/runtime/event.h"
+#include "csrc/runtime/graph.h"
 
+#include <ATen/Context.h>
+#include <c10/util/Exception.h>
+#include <c10/util/SmallVector.h>
+
+#include <algorithm>
 #include <array>
-#include <cstring>
+#include <limits>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
@@ -49,6 +57,21 @@ struct KeyHash {
   }
 };
 
+// The last of Key::rest: what chooses besides the operands.
+constexpr int kTf32 = 1;
+constexpr int kDeterministic = 2;
+constexpr int kTrial = 4;
+
+// Behind handle(), which reads the TF32 flag.
+int choice_flags() {
+  const at::Context& torch = at::globalContext();
+  const int tf32 = handle_slot.tf32 ? kTf32 : 0;
+  if (torch.deterministicAlgorithms() || torch.deterministicCuDNN()) {
+    return tf32 | kDeterministic;
+  }
+  return tf32 | (torch.benchmarkCuDNN() ? kTrial : 0);
+}
+
 Key make_key(
     Pass pass,
     const at::Tensor& image,
@@ -75,16 +98,16 @@ Key make_key(
       g.dilation[0],
       g.dilation[1],
       g.groups,
-      0};
+      choice_flags()};
   return key;
 }
 
-// Accepted algorithms by configuration. A refused one prints a line on stderr
+// Chosen algorithms by configuration. A refused one prints a line on stderr
 // inside muDNN (quirk 7), so each configuration is tried once per process, by
-// one thread.
+// one thread; trials of several would also disturb each other's times.
 struct Cache {
   std::mutex mutex;
-  std::unordered_map<Key, int, KeyHash> accepted;
+  std::unordered_map<Key, int, KeyHash> chosen;
   std::mutex trial;
 };
 
@@ -93,52 +116,159 @@ Cache& cache() {
   return *instance;
 }
 
-int find_accepted(const Key& key) {
+int find_chosen(const Key& key) {
   Cache& known = cache();
   const std::lock_guard<std::mutex> lock(known.mutex);
-  const auto found = known.accepted.find(key);
-  return found == known.accepted.end() ? -1 : found->second;
+  const auto found = known.chosen.find(key);
+  return found == known.chosen.end() ? -1 : found->second;
 }
 
-// Runs with the accepted algorithm, or finds one: what muDNN recommends may be
-// refused by Run (quirk 55), then the others get their turn.
-template <class Algorithm, class Recommend, class Run>
-void run_with_algorithm(const Key& key, Recommend recommend, Run run) {
-  int known = find_accepted(key);
-  if (C10_LIKELY(known >= 0)) {
-    FL_MUDNN_CHECK(run(static_cast<Algorithm>(known)));
-    return;
-  }
-  const std::lock_guard<std::mutex> trial(cache().trial);
-  known = find_accepted(key); // by the thread that had the lock before us
-  if (known >= 0) {
-    FL_MUDNN_CHECK(run(static_cast<Algorithm>(known)));
-    return;
-  }
+template <class Algorithm>
+void choose(const Key& key, Algorithm algorithm) {
+  Cache& known = cache();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  known.chosen.emplace(key, static_cast<int>(algorithm));
+}
+
+// What may be tried, best first. What muDNN recommends may be refused by Run
+// (quirk 55), or be unstable where IMPLICIT_GEMM is not (57): the vendor calls
+// no algorithm deterministic, this is the one that clients trust.
+template <class Algorithm, class Recommend>
+c10::SmallVector<Algorithm, 4> candidates(const Key& key, Recommend recommend) {
   Algorithm first = Algorithm::IMPLICIT_GEMM;
+  if ((key.rest.back() & kDeterministic) != 0) {
+    return {first};
+  }
   if (recommend(first) != Status::SUCCESS) {
     first = Algorithm::IMPLICIT_GEMM;
   }
-  const Algorithm order[] = {
-      first,
-      Algorithm::IMPLICIT_GEMM,
-      Algorithm::GEMM,
-      Algorithm::DIRECT,
-      Algorithm::WINOGRAD_NONFUSED};
-  Status status = Status::NOT_SUPPORTED;
-  for (size_t i = 0; i < std::size(order); ++i) {
-    if (i > 0 && order[i] == first) {
-      continue;
+  c10::SmallVector<Algorithm, 4> order = {first};
+  for (const Algorithm other :
+       {Algorithm::IMPLICIT_GEMM,
+        Algorithm::GEMM,
+        Algorithm::DIRECT,
+        Algorithm::WINOGRAD_NONFUSED}) {
+    if (other != first) {
+      order.push_back(other);
     }
-    status = run(order[i]);
+  }
+  return order;
+}
+
+// Events around the runs of a trial, on the current stream.
+class TrialClock {
+ public:
+  static constexpr size_t kRuns = 3;
+
+  TrialClock() : stream_(runtime::current_stream()) {
+    for (auto& event : events_) {
+      event.reset(runtime::take_event(stream_.device(), true));
+    }
+  }
+
+  void mark(size_t run) { runtime::record_event(*events_[run], stream_); }
+
+  // Waits for the last; the least is the one that nothing disturbed.
+  [[nodiscard]] double least_ms() const {
+    runtime::synchronize_event(*events_[kRuns]);
+    double least = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < kRuns; ++i) {
+      least =
+          std::min(least, runtime::elapsed_ms(*events_[i], *events_[i + 1]));
+    }
+    return least;
+  }
+
+ private:
+  struct GiveBack {
+    void operator()(runtime::PooledEvent* event) const noexcept {
+      runtime::give_event(event);
+    }
+  };
+  runtime::Stream stream_;
+  std::array<std::unique_ptr<runtime::PooledEvent, GiveBack>, kRuns + 1>
+      events_;
+};
+
+// Infinite for what is refused, or wants more workspace than there is. The
+// first run prepares.
+template <class Algorithm, class Run>
+double trial_ms(Algorithm algorithm, Run run, TrialClock& clock) {
+  try {
+    for (size_t i = 0; i <= TrialClock::kRuns; ++i) {
+      if (run(algorithm) != Status::SUCCESS) {
+        return std::numeric_limits<double>::infinity();
+      }
+      clock.mark(i);
+    }
+  } catch (const c10::OutOfMemoryError&) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return clock.least_ms();
+}
+
+// Chooses the fastest; each run writes the caller's result. False if none ran.
+template <class Algorithm, class Recommend, class Run>
+bool try_all(const Key& key, Recommend recommend, Run run) {
+  TrialClock clock;
+  double least = std::numeric_limits<double>::infinity();
+  Algorithm fastest{};
+  for (const Algorithm algorithm : candidates<Algorithm>(key, recommend)) {
+    const double ms = trial_ms(algorithm, run, clock);
+    if (ms < least) {
+      least = ms;
+      fastest = algorithm;
+    }
+  }
+  if (least == std::numeric_limits<double>::infinity()) {
+    return false;
+  }
+  choose(key, fastest);
+  return true;
+}
+
+// Runs the first that is accepted, and chooses it.
+template <class Algorithm, class Recommend, class Run>
+void run_first(const Key& key, Recommend recommend, Run run) {
+  Status status = Status::NOT_SUPPORTED;
+  for (const Algorithm algorithm : candidates<Algorithm>(key, recommend)) {
+    status = run(algorithm);
     if (status == Status::SUCCESS) {
-      Cache& store = cache();
-      const std::lock_guard<std::mutex> lock(store.mutex);
-      store.accepted.emplace(key, static_cast<int>(order[i]));
+      choose(key, algorithm);
       return;
     }
   }
-  raise(status, "Convolution::Run with every algorithm");
+  raise(
+      status,
+      (key.rest.back() & kDeterministic) != 0
+          ? "Convolution::Run with the deterministic algorithm"
+          : "Convolution::Run with every algorithm");
+}
+
+// Runs with the chosen algorithm, or chooses one. With
+// torch.backends.cudnn.benchmark that is by a trial, which waits for the device
+// once per algorithm; a capture cannot wait, so that it takes what has been
+// chosen, or what would be without the flag.
+template <class Algorithm, class Recommend, class Run>
+void run_with_algorithm(Key key, Recommend recommend, Run run) {
+  int known = find_chosen(key);
+  if (C10_UNLIKELY(known < 0)) {
+    const std::lock_guard<std::mutex> lock(cache().trial);
+    known = find_chosen(key); // by the thread that had the lock before us
+    if (known < 0 && (key.rest.back() & kTrial) != 0) {
+      const bool tried = !runtime::captures_underway() &&
+          try_all<Algorithm>(key, recommend, run);
+      if (!tried) {
+        key.rest.back() &= ~kTrial;
+      }
+      known = find_chosen(key);
+    }
+    if (known < 0) {
+      run_first<Algorithm>(key, recommend, run);
+      return;
+    }
+  }
+  FL_MUDNN_CHECK(run(static_cast<Algorithm>(known)));
 }
 
 void configure(Conv& op, const ConvGeometry& g) {
@@ -292,7 +422,7 @@ void sum_to_channels(
 size_t convolution_cache_size() {
   Cache& known = cache();
   const std::lock_guard<std::mutex> lock(known.mutex);
-  return known.accepted.size();
+  return known.chosen.size();
 }
 
 } // namespace torch_fl::mudnn

@@ -53,7 +53,7 @@ void sum_to_channels(
     const at::Tensor& grad_out,
     at::MemoryFormat layout);
 
-// Configurations that have an accepted algorithm so far (for tests).
+// Configurations that have a chosen algorithm so far (for tests).
 size_t convolution_cache_size();
 
 } // namespace torch_fl::mudnn

@@ -4,11 +4,14 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 import torch
 from compare import same, same_gradients
 from torch.nn import functional as F
+
+from torch_fl.testing import waits
 
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
 CASES = {
@@ -215,3 +218,151 @@ def test_tf32_follows_the_flag() -> None:
         assert error() < 2e-4
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def waited(work: Callable[[], object]) -> int:
+    """How often the host waited in it; a vendor's toolkit does not count."""
+    before = waits()
+    work()
+    after = waits()
+    if before is None or after is None:
+        pytest.skip("this toolkit does not count waits")
+    return after - before
+
+
+@pytest.fixture
+def benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", True)
+
+
+@pytest.mark.usefixtures("benchmark")
+@pytest.mark.parametrize("name", CASES)
+def test_benchmark_keeps_results(name: str) -> None:
+    image, filters, options = CASES[name]
+    args = [torch.randn(s).requires_grad_() for s in (image, filters, filters[:1])]
+    for _ in range(2):  # by trial, then by its choice
+        same_gradients(lambda *a: F.conv2d(*a, **options), *args, **TOLERANCE)
+    last = [a.detach().clone() for a in args]
+    if last[0].dim() == 4:
+        last[0] = last[0].contiguous(memory_format=torch.channels_last)
+    last = [a.requires_grad_() for a in last]
+    same_gradients(lambda *a: F.conv2d(*a, **options), *last, **TOLERANCE)
+
+
+def directions(*, batch: int) -> dict[str, Callable[[], object]]:
+    """Each pass alone, its operands on the device."""
+    x = torch.randn(batch, 3, 9, 9, device="flagos", requires_grad=True)
+    w = torch.randn(5, 3, 3, 3, device="flagos", requires_grad=True)
+    grad = torch.randn(batch, 5, 7, 7, device="flagos")
+
+    def backward(mask: list[bool]) -> Callable[[], object]:
+        return lambda: torch.ops.aten.convolution_backward(
+            grad, x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, mask
+        )
+
+    return {
+        "forward": lambda: F.conv2d(x.detach(), w.detach()),
+        "backward data": backward([True, False, False]),
+        "backward filter": backward([False, True, False]),
+    }
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward data", "backward filter"])
+def test_a_trial_happens_once_per_configuration(direction: str) -> None:
+    batch = 11 + len(direction)  # shapes of their own: choices stay
+    run = directions(batch=batch)[direction]
+    assert waited(run) == 0  # the flag is off
+    with torch.backends.cudnn.flags(benchmark=True):
+        assert waited(run) > 0
+        assert waited(run) == 0
+    assert waited(run) == 0
+    with torch.backends.cudnn.flags(benchmark=True):
+        assert waited(run) == 0
+        assert waited(directions(batch=batch + 50)[direction]) > 0
+
+
+@pytest.mark.usefixtures("benchmark")
+def test_type_layout_and_tf32_are_configurations_of_their_own() -> None:
+    x = torch.randn(7, 4, 9, 9, device="flagos")
+    w = torch.randn(5, 4, 3, 3, device="flagos")
+    last = x.contiguous(memory_format=torch.channels_last)
+    half = x.half(), w.half()
+    for work in (
+        lambda: F.conv2d(x, w),
+        lambda: F.conv2d(last, w),
+        lambda: F.conv2d(*half),
+    ):
+        assert waited(work) > 0
+        assert waited(work) == 0
+    flag = torch.backends.cuda.matmul.allow_tf32
+    try:
+        torch.backends.cuda.matmul.allow_tf32 = not flag
+        assert waited(lambda: F.conv2d(x, w)) > 0
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = flag
+    assert waited(lambda: F.conv2d(x, w)) == 0
+
+
+@pytest.mark.usefixtures("benchmark")
+def test_deterministic_mode_tries_nothing() -> None:
+    x = torch.randn(3, 4, 11, 9, requires_grad=True)
+    w = torch.randn(4, 2, 3, 3, requires_grad=True)
+    X, W = x.detach().to("flagos"), w.detach().to("flagos")
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert waited(lambda: F.conv2d(X, W, groups=2)) == 0
+        same_gradients(lambda x, w: F.conv2d(x, w, groups=2), x, w, **TOLERANCE)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    with torch.backends.cudnn.flags(benchmark=True, deterministic=True):
+        assert waited(lambda: F.conv2d(X, W, groups=2)) == 0
+        for run in directions(batch=9).values():
+            assert waited(run) == 0
+            once, again = run(), run()
+            if isinstance(once, torch.Tensor):
+                assert torch.equal(once.cpu(), again.cpu())
+            else:
+                pairs = zip(once, again, strict=True)
+                assert all(a is b or torch.equal(a.cpu(), b.cpu()) for a, b in pairs)
+    assert waited(lambda: F.conv2d(X, W, groups=2)) > 0
+
+
+@pytest.mark.usefixtures("benchmark")
+def test_no_trial_in_a_capture(device: torch.device) -> None:
+    x = torch.randn(3, 6, 9, 9, device=device)
+    w = torch.randn(5, 6, 3, 3, device=device)
+    graph = torch.flagos.Graph()
+    with torch.flagos.graph(graph):
+        during = waited(lambda: F.conv2d(x, w))
+        y = F.conv2d(x, w)
+    assert during == 0
+    assert waited(lambda: F.conv2d(x, w)) > 0  # it is still to come
+    x.fill_(0.5)
+    graph.replay()
+    torch.testing.assert_close(y.cpu(), F.conv2d(x.cpu(), w.cpu()), **TOLERANCE)
+    # what a trial has chosen serves a capture too
+    again = torch.flagos.Graph()
+    with torch.flagos.graph(again):
+        y = F.conv2d(x, w)
+    again.replay()
+    torch.testing.assert_close(y.cpu(), F.conv2d(x.cpu(), w.cpu()), **TOLERANCE)
+
+
+TRIED = """
+import torch
+torch.backends.cudnn.benchmark = True
+""" + REFUSED.replace(
+    "torch.flagos.synchronize()",
+    """
+y = F.conv2d(x, w, groups=8)
+torch.testing.assert_close(y.cpu(), F.conv2d(x.cpu(), w.cpu(), groups=8))
+print("right")
+""",
+)
+
+
+def test_a_trial_skips_what_is_refused_in_one_thread_of_many() -> None:
+    done = run_script(TRIED)
+    assert done.stdout.strip() == "right", done.stderr
+    lines = [x for x in done.stderr.splitlines() if "Unsupported Convolution" in x]
+    assert len(lines) <= 1, done.stderr
