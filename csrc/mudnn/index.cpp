@@ -9,6 +9,7 @@
 #include "csrc/mudnn/workspace.h"
 
 #include <ATen/EmptyTensor.h>
+#include <c10/util/SmallVector.h>
 
 namespace torch_fl::mudnn {
 
@@ -96,6 +97,21 @@ void concat(
   FL_MUDNN_CHECK(
       op.Run(plain_handle(), to, static_cast<int>(views.size()), views.data()));
   deliver(out, result);
+}
+
+void concat_dense(
+    const at::Tensor& out,
+    const at::ITensorListRef& parts,
+    int64_t dim) {
+  c10::SmallVector<Descriptor, 4> views;
+  for (const at::Tensor& part : parts) {
+    views.push_back(view(part));
+  }
+  Descriptor to = writable(out);
+  ::musa::dnn::Concat op;
+  FL_MUDNN_CHECK(op.SetAxis(static_cast<int>(dim)));
+  FL_MUDNN_CHECK(
+      op.Run(plain_handle(), to, static_cast<int>(views.size()), views.data()));
 }
 
 void gather_slices(

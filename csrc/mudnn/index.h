@@ -2,6 +2,7 @@
 // Gathering, joining and selecting on muDNN, whose classes want dense operands.
 #pragma once
 
+#include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
 
 #include <vector>
@@ -12,6 +13,11 @@ namespace torch_fl::mudnn {
 void concat(
     const at::Tensor& out,
     const std::vector<at::Tensor>& parts,
+    int64_t dim);
+// The same where all are dense.
+void concat_dense(
+    const at::Tensor& out,
+    const at::ITensorListRef& parts,
     int64_t dim);
 
 // out[..., i, ...] = in[..., index[i], ...]; index has one dimension.

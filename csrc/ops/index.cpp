@@ -60,6 +60,51 @@ struct Cat : at::meta::structured_cat {
   }
 };
 
+// Whether `part` may be joined to `first` along `dim`, or the CPU, meta or the
+// conversion above has a say. More dimensions have memory formats.
+bool joins(const Tensor& first, const Tensor& part, int64_t dim) {
+  const at::IntArrayRef sizes = part.sizes();
+  const at::IntArrayRef expected = first.sizes();
+  if (!dense_here(part) || part.device() != first.device() ||
+      part.scalar_type() != first.scalar_type() || part.numel() == 0 ||
+      sizes.size() != expected.size()) {
+    return false;
+  }
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] != expected[d] && static_cast<int64_t>(d) != dim) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The quick road: dense tensors of one dtype and of few dimensions.
+Tensor cat(const at::ITensorListRef& tensors, int64_t dim) {
+  constexpr int64_t kMostDims = 3;
+  const size_t count = tensors.size();
+  if (count == 0) {
+    return FormsOf<Cat>::functional(tensors, dim);
+  }
+  const Tensor& first = *tensors.begin();
+  const int64_t dims = first.dim();
+  const int64_t axis = dim < 0 ? dim + dims : dim;
+  bool quick = known(first) && dims <= kMostDims && axis >= 0 && axis < dims;
+  c10::SmallVector<int64_t, kMostDims> sizes(first.sizes());
+  int64_t extent = 0;
+  for (const Tensor& part : tensors) {
+    quick = quick && joins(first, part, axis);
+    extent += quick ? part.sizes()[static_cast<size_t>(axis)] : 0;
+  }
+  if (!quick) {
+    return FormsOf<Cat>::functional(tensors, dim);
+  }
+  sizes[static_cast<size_t>(axis)] = extent;
+  const runtime::DeviceScope scope(first.device());
+  Tensor out = make_dense(sizes, first.scalar_type());
+  mudnn::concat_dense(out, tensors, axis);
+  return out;
+}
+
 struct Gather : at::meta::structured_gather {
   bool accepts(
       const Tensor& self,
@@ -294,7 +339,9 @@ bool equal(const Tensor& self, const Tensor& other) {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
-  structured<Cat>(r, "cat", nullptr, "cat.out");
+  FormsOf<Cat>::names = {"cat", "cat.out", nullptr};
+  r.native<&cat>("cat");
+  r.native<&FormsOf<Cat>::out>("cat.out");
   structured<Gather>(r, "gather", nullptr, "gather.out");
   structured<Running<at::meta::structured_cumsum, false>>(
       r,
