@@ -225,7 +225,7 @@ copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
     out.copy_(neg ? host._neg_view() : host);
     return dst;
   }
-  at::Tensor values = dense_on(bare.device(), bare);
+  const at::Tensor values = dense_on(bare.device(), bare);
   copy_plain(values, bare, false);
   const runtime::DeviceScope scope(values.device());
   if (conj) {

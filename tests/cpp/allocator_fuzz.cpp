@@ -31,7 +31,7 @@ constexpr size_t kLivePerThread = 48;
 using Pending = std::shared_ptr<std::atomic<int>>;
 
 void run_ticket(void* ticket) {
-  std::unique_ptr<Pending> pending(static_cast<Pending*>(ticket));
+  const std::unique_ptr<Pending> pending(static_cast<Pending*>(ticket));
   (*pending)->fetch_sub(1, std::memory_order_release);
 }
 
@@ -109,7 +109,7 @@ class Model {
   Ghosts::iterator
   forget_part(Ghosts::iterator ghost, uintptr_t at, size_t bytes) {
     const uintptr_t start = ghost->first;
-    Ghost old = std::move(ghost->second);
+    const Ghost old = std::move(ghost->second);
     const uintptr_t end = start + old.bytes;
     auto next = ghosts_.erase(ghost);
     if (start < at) {
@@ -138,6 +138,7 @@ class Fuzz {
 
   void run() {
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([this, i] { work(static_cast<unsigned>(i)); });
     }

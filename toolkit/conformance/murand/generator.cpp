@@ -179,7 +179,7 @@ CONFORMS(murandDestroyGenerator, NOT_INITIALIZED, twice) {
 }
 
 CONFORMS(murandSetStream, success, work_runs_on_it) {
-  Stream stream(musaStreamNonBlocking);
+  const Stream stream(musaStreamNonBlocking);
   const Generator generator;
   EXPECT_GOOD(murandSetStream(generator, stream));
   Numbers<float> numbers(1000);
@@ -247,6 +247,7 @@ CONFORMS(murandGenerate, success, words_are_even_and_distinct) {
   EXPECT_GOOD(murandGenerate(generator, numbers.get(), kCount));
   const std::vector<unsigned> words = numbers.read();
   std::vector<double> scaled;
+  scaled.reserve(words.size());
   for (const unsigned word : words) {
     scaled.push_back(word / 4294967296.0);
   }
