@@ -3,9 +3,9 @@
 #pragma once
 
 #include "toolkit/engine/cpu/config.h"
-#include "toolkit/engine/handle_table.h"
 #include "toolkit/engine/cpu/heap.h"
 #include "toolkit/engine/cpu/stream.h"
+#include "toolkit/engine/handle_table.h"
 
 #include <atomic>
 #include <cstddef>
