@@ -73,6 +73,7 @@ TEST_F(AllocatorTest, freed_block_serves_its_stream_again) {
 
 TEST_F(AllocatorTest, small_blocks_share_a_segment_and_merge_when_needed) {
   std::vector<c10::DataPtr> blocks;
+  blocks.reserve(4096);
   for (int i = 0; i < 4096; ++i) {
     blocks.push_back(allocator::allocate(512, first_));
   }
