@@ -128,7 +128,7 @@ def versions() -> dict[str, str]:
         "torch": str(torch.__version__),
         "cuda": str(torch.version.cuda),
         "cudnn": str(cudnn),
-        **{f"torch_fl {k}": str(v) for k, v in torch_fl.info().items()},
+        **{f"torch_fl {k}": v for k, v in torch_fl.info().items() if k != "toolkit"},
     }
 
 
