@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 REPORTS = pathlib.Path(__file__).resolve().parent.parent / "build" / "reports"
 TRIES = 3
+WARM_UP = 0.1  # seconds of each side, before a row
 
 
 @dataclasses.dataclass
@@ -68,6 +69,16 @@ def timed(work: Callable[[], object], calls: int, after: Callable[[], object]) -
     end = time.perf_counter_ns()
     after()
     return (end - start) / calls / 1e3
+
+
+def warm_up(
+    work: Callable[[], object], calls: int, after: Callable[[], object]
+) -> None:
+    """Rounds that are not counted, so that a table's first row is like its others."""
+    end = time.monotonic() + WARM_UP
+    timed(work, max(calls // 10, 2), after)
+    while time.monotonic() < end:
+        timed(work, calls, after)
 
 
 def measure(
@@ -119,7 +130,7 @@ def compare(
 ) -> Row:
     """Medians of interleaved rounds of ``calls`` calls each."""
     for work in (ours, theirs):
-        timed(work, max(calls // 10, 2), wait)
+        warm_up(work, calls, wait)
     return measure(
         name,
         lambda: timed(ours, calls, wait),
