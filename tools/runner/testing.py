@@ -94,6 +94,7 @@ def _check_symbols(tree: Tree) -> None:
     package = tree.stage / "torch_fl"
     names: tuple[str, ...] = (
         "lib/libtorch_flagos.so",
+        "lib/libflagos_kernels.so",
         "_C.*.so",
         "musa/lib/libmus*.so*",
     )
