@@ -93,15 +93,13 @@ def test_refused_dtypes_are_counted(lenient: None) -> None:
     a = torch.randint(0, 8, (3, 4))
     c = torch.randn(3, 4, dtype=torch.complex64)
     A, C = a.to("flagos"), c.to("flagos")
-    close(A & 3, a & 3)
-    close(A.bitwise_not(), ~a)
     close(A**3, a**3)
     close(C * C, c * c)
     close(C + 1, c + 1)
     close(C.sum(), c.sum())
     close(C.abs(), c.abs())
     counted = torch_fl.fallbacks()
-    assert counted["aten::bitwise_and.Tensor"] == 1
+    assert counted["aten::pow.Tensor_Scalar"] == 1
     assert counted["aten::mul.Tensor"] == 1
     z = C.clone()
     z.mul_(2)
