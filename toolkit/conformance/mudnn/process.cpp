@@ -165,6 +165,7 @@ BEHAVES(asynchronous, no_run_waits_for_the_stream) {
     EXPECT_SUCCESS(
         norm.Run(with, other, means, rstd, square, four, four, pool));
   };
+  EXPECT_OK(musaDeviceSynchronize());
   run(); // the first use of a kernel may wait: its code is loaded
   EXPECT_OK(musaDeviceSynchronize());
   Gate gate;

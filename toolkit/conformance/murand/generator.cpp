@@ -183,6 +183,7 @@ CONFORMS(murandSetStream, success, work_runs_on_it) {
   const Generator generator;
   EXPECT_GOOD(murandSetStream(generator, stream));
   Numbers<float> numbers(1000);
+  EXPECT_OK(musaDeviceSynchronize());
   // The first use of a kernel may wait: its code is loaded.
   EXPECT_GOOD(murandGenerateUniform(generator, numbers.get(), 1000));
   EXPECT_OK(musaDeviceSynchronize());
