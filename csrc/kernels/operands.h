@@ -19,7 +19,6 @@ enum FlKernelType : int32_t {
   kFlBfloat16,
   kFlFloat,
   kFlDouble,
-  kFlKernelTypes,
 };
 
 constexpr int kFlMaxRank = 8;

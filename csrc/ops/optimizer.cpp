@@ -70,7 +70,8 @@ struct Rate {
   double number = 0;
   Tensor tensor;
 
-  explicit Rate(double value) : number(value) {}
+  Rate(const char* /*op*/, double value, at::Device /*device*/)
+      : number(value) {}
   Rate(const char* op, const Tensor& rate, at::Device device) {
     TORCH_CHECK(rate.numel() == 1, op, ": lr must be one number");
     if (rate.device().is_cpu()) {
@@ -172,7 +173,8 @@ void adam(const char* op, const AdamArgs& a, const Rate& rate, bool decoupled) {
       });
 }
 
-template <bool decoupled>
+// Lr: a number, or a tensor.
+template <bool decoupled, class Lr>
 void fused_adam(
     TensorList self,
     TensorList grads,
@@ -180,44 +182,7 @@ void fused_adam(
     TensorList exp_avg_sqs,
     TensorList max_exp_avg_sqs,
     TensorList state_steps,
-    double lr,
-    double beta1,
-    double beta2,
-    double weight_decay,
-    double eps,
-    bool amsgrad,
-    bool maximize,
-    const std::optional<Tensor>& grad_scale,
-    const std::optional<Tensor>& found_inf) {
-  adam(
-      decoupled ? "_fused_adamw_" : "_fused_adam_",
-      {self,
-       grads,
-       exp_avgs,
-       exp_avg_sqs,
-       max_exp_avg_sqs,
-       state_steps,
-       beta1,
-       beta2,
-       weight_decay,
-       eps,
-       amsgrad,
-       maximize,
-       grad_scale,
-       found_inf},
-      Rate(lr),
-      decoupled);
-}
-
-template <bool decoupled>
-void fused_adam_tensor_lr(
-    TensorList self,
-    TensorList grads,
-    TensorList exp_avgs,
-    TensorList exp_avg_sqs,
-    TensorList max_exp_avg_sqs,
-    TensorList state_steps,
-    const Tensor& lr,
+    Lr lr,
     double beta1,
     double beta2,
     double weight_decay,
@@ -295,42 +260,14 @@ void sgd(const SgdArgs& a, const Rate& rate) {
       });
 }
 
+template <class Lr>
 void fused_sgd(
     TensorList self,
     TensorList grads,
     TensorList momentum_buffer_list,
     double weight_decay,
     double momentum,
-    double lr,
-    double dampening,
-    bool nesterov,
-    bool maximize,
-    bool is_first_step,
-    const std::optional<Tensor>& grad_scale,
-    const std::optional<Tensor>& found_inf) {
-  if (!self.empty()) {
-    sgd({self,
-         grads,
-         momentum_buffer_list,
-         weight_decay,
-         momentum,
-         dampening,
-         nesterov,
-         maximize,
-         is_first_step,
-         grad_scale,
-         found_inf},
-        Rate(lr));
-  }
-}
-
-void fused_sgd_tensor_lr(
-    TensorList self,
-    TensorList grads,
-    TensorList momentum_buffer_list,
-    double weight_decay,
-    double momentum,
-    const Tensor& lr,
+    Lr lr,
     double dampening,
     bool nesterov,
     bool maximize,
@@ -392,40 +329,13 @@ void adagrad(const AdagradArgs& a, const Rate& rate) {
       });
 }
 
+template <class Lr>
 void fused_adagrad(
     TensorList self,
     TensorList grads,
     TensorList state_sums,
     TensorList state_steps,
-    double lr,
-    double lr_decay,
-    double weight_decay,
-    double eps,
-    bool maximize,
-    const std::optional<Tensor>& grad_scale,
-    const std::optional<Tensor>& found_inf) {
-  if (!self.empty()) {
-    adagrad(
-        {self,
-         grads,
-         state_sums,
-         state_steps,
-         lr_decay,
-         weight_decay,
-         eps,
-         maximize,
-         grad_scale,
-         found_inf},
-        Rate(lr));
-  }
-}
-
-void fused_adagrad_tensor_lr(
-    TensorList self,
-    TensorList grads,
-    TensorList state_sums,
-    TensorList state_steps,
-    const Tensor& lr,
+    Lr lr,
     double lr_decay,
     double weight_decay,
     double eps,
@@ -450,14 +360,14 @@ void fused_adagrad_tensor_lr(
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
-  r.native<&fused_adam<false>>("_fused_adam_");
-  r.native<&fused_adam_tensor_lr<false>>("_fused_adam_.tensor_lr");
-  r.native<&fused_adam<true>>("_fused_adamw_");
-  r.native<&fused_adam_tensor_lr<true>>("_fused_adamw_.tensor_lr");
-  r.native<&fused_sgd>("_fused_sgd_");
-  r.native<&fused_sgd_tensor_lr>("_fused_sgd_.tensor_lr");
-  r.native<&fused_adagrad>("_fused_adagrad_");
-  r.native<&fused_adagrad_tensor_lr>("_fused_adagrad_.tensor_lr");
+  r.native<&fused_adam<false, double>>("_fused_adam_");
+  r.native<&fused_adam<false, const Tensor&>>("_fused_adam_.tensor_lr");
+  r.native<&fused_adam<true, double>>("_fused_adamw_");
+  r.native<&fused_adam<true, const Tensor&>>("_fused_adamw_.tensor_lr");
+  r.native<&fused_sgd<double>>("_fused_sgd_");
+  r.native<&fused_sgd<const Tensor&>>("_fused_sgd_.tensor_lr");
+  r.native<&fused_adagrad<double>>("_fused_adagrad_");
+  r.native<&fused_adagrad<const Tensor&>>("_fused_adagrad_.tensor_lr");
 }
 
 } // namespace
