@@ -18,64 +18,6 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 
-// Atomics that mcc is known to have, with its types.
-inline int atomicAdd(int* at, int value) {
-  return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
-}
-inline unsigned atomicAdd(unsigned* at, unsigned value) {
-  return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
-}
-inline unsigned long long atomicAdd(
-    unsigned long long* at,
-    unsigned long long value) {
-  return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
-}
-inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned desired) {
-  __atomic_compare_exchange_n(
-      at,
-      &expected,
-      desired,
-      false,
-      __ATOMIC_RELAXED,
-      __ATOMIC_RELAXED);
-  return expected;
-}
-inline unsigned long long atomicCAS(
-    unsigned long long* at,
-    unsigned long long expected,
-    unsigned long long desired) {
-  __atomic_compare_exchange_n(
-      at,
-      &expected,
-      desired,
-      false,
-      __ATOMIC_RELAXED,
-      __ATOMIC_RELAXED);
-  return expected;
-}
-template <class T>
-inline T musa_portable_add_by_cas(T* at, T value) {
-  T old;
-  __atomic_load(at, &old, __ATOMIC_RELAXED);
-  T sum = old + value;
-  while (!__atomic_compare_exchange(
-      at,
-      &old,
-      &sum,
-      true,
-      __ATOMIC_RELAXED,
-      __ATOMIC_RELAXED)) {
-    sum = old + value;
-  }
-  return old;
-}
-inline float atomicAdd(float* at, float value) {
-  return musa_portable_add_by_cas(at, value);
-}
-inline double atomicAdd(double* at, double value) {
-  return musa_portable_add_by_cas(at, value);
-}
-
 namespace musa_portable {
 
 // A kernel's body, once for each instruction set; the functor is inlined into
