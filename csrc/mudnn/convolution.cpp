@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-dimensional convolution and its gradients through muDNN.
+// Convolution in two and three dimensions and its gradients through muDNN.
 #include "csrc/mudnn/convolution.h"
 
 #include "csrc/mudnn/handle.h"
@@ -32,8 +32,8 @@ enum class Pass { Forward, BackwardData, BackwardFilter };
 
 // Everything that an algorithm may be accepted or refused for.
 struct Key {
-  std::array<int64_t, 12> sizes; // image, filter, result
-  std::array<int, 12> rest;
+  std::array<int64_t, 15> sizes; // image, filter, result
+  std::array<int, 16> rest;
 
   bool operator==(const Key& other) const {
     return sizes == other.sizes && rest == other.rest;
@@ -79,24 +79,28 @@ Key make_key(
     const at::Tensor& result,
     const ConvGeometry& g,
     at::MemoryFormat layout) {
-  Key key;
-  for (size_t i = 0; i < 4; ++i) {
+  Key key{};
+  for (size_t i = 0; i < static_cast<size_t>(g.spatial) + 2; ++i) {
     const auto dim = static_cast<int64_t>(i);
     key.sizes[i] = image.size(dim);
-    key.sizes[4 + i] = filter.size(dim);
-    key.sizes[8 + i] = result.size(dim);
+    key.sizes[5 + i] = filter.size(dim);
+    key.sizes[10 + i] = result.size(dim);
   }
   key.rest = {
       static_cast<int>(pass),
       static_cast<int>(image.scalar_type()),
       static_cast<int>(layout),
       static_cast<int>(runtime::current_device()),
+      g.spatial,
       g.padding[0],
       g.padding[1],
+      g.padding[2],
       g.stride[0],
       g.stride[1],
+      g.stride[2],
       g.dilation[0],
       g.dilation[1],
+      g.dilation[2],
       g.groups,
       choice_flags()};
   return key;
@@ -272,8 +276,11 @@ void run_with_algorithm(Key key, Recommend recommend, Run run) {
 }
 
 void configure(Conv& op, const ConvGeometry& g) {
-  FL_MUDNN_CHECK(
-      op.SetNdInfo(2, g.padding.data(), g.stride.data(), g.dilation.data()));
+  FL_MUDNN_CHECK(op.SetNdInfo(
+      g.spatial,
+      g.padding.data(),
+      g.stride.data(),
+      g.dilation.data()));
   if (g.groups != 1) {
     FL_MUDNN_CHECK(op.SetGroups(g.groups));
   }
@@ -384,10 +391,11 @@ void convolve_backward_filter(
 void add_channel_bias(const at::Tensor& out, const at::Tensor& bias) {
   dnn::Tensor result = writable(out);
   dnn::Tensor row;
-  const int64_t strides[4] = {0, bias.stride(0), 0, 0};
+  const int64_t strides[5] = {0, bias.stride(0), 0, 0, 0};
   FL_MUDNN_CHECK(row.SetType(required_dnn_type(bias.scalar_type())));
   FL_MUDNN_CHECK(row.SetAddr(bias.unsafeGetTensorImpl()->data()));
-  FL_MUDNN_CHECK(row.SetNdInfo(4, out.sizes().data(), strides));
+  FL_MUDNN_CHECK(
+      row.SetNdInfo(static_cast<int>(out.dim()), out.sizes().data(), strides));
   dnn::Binary op;
   FL_MUDNN_CHECK(op.SetMode(dnn::Binary::Mode::ADD));
   FL_MUDNN_CHECK(op.Run(plain_handle(), result, result, row));
@@ -404,16 +412,16 @@ void sum_to_channels(
   dnn::Tensor gradient;
   dnn::Reduce op;
   FL_MUDNN_CHECK(op.SetMode(dnn::Reduce::Mode::ADD));
-  const auto sizes = grad_out.sizes();
+  const int64_t batch = grad_out.size(0);
+  const int64_t channels = grad_out.size(1);
+  const int64_t area = grad_out.numel() / (batch * channels);
   FL_MUDNN_CHECK(gradient.SetType(required_dnn_type(grad_out.scalar_type())));
   FL_MUDNN_CHECK(gradient.SetAddr(grad_out.unsafeGetTensorImpl()->data()));
-  if (layout == at::MemoryFormat::ChannelsLast) {
-    FL_MUDNN_CHECK(
-        gradient.SetNdInfo({sizes[0] * sizes[2] * sizes[3], sizes[1]}));
+  if (is_channels_last(layout)) {
+    FL_MUDNN_CHECK(gradient.SetNdInfo({batch * area, channels}));
     FL_MUDNN_CHECK(op.SetDim({0}));
   } else {
-    FL_MUDNN_CHECK(
-        gradient.SetNdInfo({sizes[0], sizes[1], sizes[2] * sizes[3]}));
+    FL_MUDNN_CHECK(gradient.SetNdInfo({batch, channels, area}));
     FL_MUDNN_CHECK(op.SetDim({0, 2}));
   }
   FL_MUDNN_CHECK(op.Run(plain_handle(), result, gradient, workspace()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-dimensional convolution and its gradients through muDNN.
+// Convolution in two and three dimensions and its gradients through muDNN.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,16 +9,18 @@
 namespace torch_fl::mudnn {
 
 struct ConvGeometry {
-  std::array<int, 2> padding = {0, 0};
-  std::array<int, 2> stride = {1, 1};
-  std::array<int, 2> dilation = {1, 1};
+  int spatial = 2; // or 3; the arrays' first ones count
+  std::array<int, 3> padding = {0, 0, 0};
+  std::array<int, 3> stride = {1, 1, 1};
+  std::array<int, 3> dilation = {1, 1, 1};
   int groups = 1;
 };
 
 // Whether Convolution takes a dtype (quirk 54: it refuses doubles).
 bool can_convolve(at::ScalarType type);
 
-// All operands of the three are rank 4, of one dtype and dense in one layout.
+// All operands of the three have rank spatial + 2, one dtype, and are dense in
+// one layout.
 
 // out = convolution of in with the filter.
 void convolve(
@@ -28,7 +30,8 @@ void convolve(
     const ConvGeometry& geometry,
     at::MemoryFormat layout);
 
-// The gradient of `in`; also the transposed convolution of grad_out.
+// The gradient of `in`; also the transposed convolution of grad_out. Paddings
+// reach no further than the filter does.
 void convolve_backward_data(
     const at::Tensor& grad_in,
     const at::Tensor& grad_out,
@@ -43,11 +46,11 @@ void convolve_backward_filter(
     const ConvGeometry& geometry,
     at::MemoryFormat layout);
 
-// out[n, c, ...] += bias[c], rank 4, any strides.
+// out[n, c, ...] += bias[c], rank 4 or 5, any strides.
 void add_channel_bias(const at::Tensor& out, const at::Tensor& bias);
 
-// grad_bias[c] = sum of grad_out over all other dimensions; grad_out is rank 4
-// and dense in `layout`.
+// grad_bias[c] = sum of grad_out over all other dimensions; grad_out has rank
+// 4 or 5 and is dense in `layout`.
 void sum_to_channels(
     const at::Tensor& grad_bias,
     const at::Tensor& grad_out,

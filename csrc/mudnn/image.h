@@ -11,31 +11,35 @@
 
 namespace torch_fl::mudnn {
 
-// The layout of a rank-4 tensor that an operator should keep.
-inline at::MemoryFormat image_layout(const at::Tensor& tensor) {
-  return tensor.suggest_memory_format() == at::MemoryFormat::ChannelsLast
-      ? at::MemoryFormat::ChannelsLast
-      : at::MemoryFormat::Contiguous;
+inline bool is_channels_last(at::MemoryFormat layout) {
+  return layout == at::MemoryFormat::ChannelsLast ||
+      layout == at::MemoryFormat::ChannelsLast3d;
 }
 
-// Describes a rank-4 tensor that is dense in `layout`. Channels last is NHWC
-// with the sizes in that order: strides under NCHW are refused (quirk 53).
+// Describes a tensor of rank 4 or 5 that is dense in `layout`. Channels last is
+// NHWC or NDHWC with the sizes in that order: strides under NCHW are refused
+// (quirk 53), and so is rank 5 under the formats of rank 4 (52).
 inline void describe_image(
     ::musa::dnn::Tensor& view,
     const at::Tensor& tensor,
     at::MemoryFormat layout) {
   using Format = ::musa::dnn::Tensor::Format;
-  const bool last = layout == at::MemoryFormat::ChannelsLast;
+  const bool last = is_channels_last(layout);
   const auto sizes = tensor.sizes();
-  const int64_t dims[4] = {
-      sizes[0],
-      last ? sizes[2] : sizes[1],
-      last ? sizes[3] : sizes[2],
-      last ? sizes[1] : sizes[3]};
+  const size_t rank = sizes.size();
+  int64_t dims[5] = {sizes[0], sizes[1]};
+  for (size_t i = 2; i < rank; ++i) {
+    dims[last ? i - 1 : i] = sizes[i];
+  }
+  if (last) {
+    dims[rank - 1] = sizes[1];
+  }
+  const Format flat = last ? Format::NHWC : Format::NCHW;
+  const Format deep = last ? Format::NDHWC : Format::NCDHW;
   FL_MUDNN_CHECK(view.SetType(required_dnn_type(tensor.scalar_type())));
   FL_MUDNN_CHECK(view.SetAddr(tensor.unsafeGetTensorImpl()->data()));
-  FL_MUDNN_CHECK(view.SetNdInfo(4, dims));
-  FL_MUDNN_CHECK(view.SetFormat(last ? Format::NHWC : Format::NCHW));
+  FL_MUDNN_CHECK(view.SetNdInfo(static_cast<int>(rank), dims));
+  FL_MUDNN_CHECK(view.SetFormat(rank == 5 ? deep : flat));
 }
 
 // The same for an output.
