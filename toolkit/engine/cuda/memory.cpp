@@ -224,19 +224,34 @@ Side classify(const void* pointer, size_t bytes) {
   return side;
 }
 
-Side ask_side(const void* pointer) {
+namespace {
+
+// What CUDA knows of a pointer: also memory of other libraries in the process.
+Block ask_block(const void* pointer) {
   cudaPointerAttributes found = {};
   ignore(cudaPointerGetAttributes(&found, pointer));
+  Block block;
+  block.device = found.device;
   switch (found.type) {
   case cudaMemoryTypeDevice:
-    return Side::kDevice;
+    block.side = Side::kDevice;
+    break;
   case cudaMemoryTypeManaged:
-    return Side::kManaged;
+    block.side = Side::kManaged;
+    break;
   case cudaMemoryTypeHost:
-    return Side::kPinned;
+    block.side = Side::kPinned;
+    break;
   default:
-    return Side::kPageable;
+    break;
   }
+  return block;
+}
+
+} // namespace
+
+Side ask_side(const void* pointer) {
+  return ask_block(pointer).side;
 }
 
 void* allocate_device(Device& device, size_t bytes) {
@@ -372,7 +387,10 @@ void pointer_attributes(musaPointerAttributes& out, const void* pointer) {
   out = {musaMemoryTypeUnregistered, musaInvalidDeviceId, nullptr, address};
   Block block;
   if (!find_block(pointer, block)) {
-    return;
+    block = ask_block(pointer);
+    if (block.side == Side::kPageable) {
+      return;
+    }
   }
   out.device = block.device;
   out.devicePointer = address;

@@ -40,20 +40,35 @@ __device__ void exchange(E* to, F&& f) {
       const E next = f(kernels::bits_as<E>(before));
       seen = atomicCAS(word, before, kernels::bits_as<unsigned>(next));
     } while (seen != before);
-  } else {
-    // Through the word that holds it.
-    using Bits = std::conditional_t<sizeof(E) == 2, uint16_t, uint8_t>;
-    const auto address = reinterpret_cast<uintptr_t>(to);
-    auto* word = reinterpret_cast<unsigned*>(address & ~uintptr_t{3});
-    const auto shift = static_cast<unsigned>(address & 3) * 8;
-    const unsigned mask = static_cast<unsigned>(Bits(~Bits(0))) << shift;
-    unsigned seen = *word;
-    unsigned before;
+  } else if constexpr (sizeof(E) == 2) {
+    auto* word = reinterpret_cast<unsigned short*>(to);
+    unsigned short seen = *word;
+    unsigned short before;
     do {
       before = seen;
-      const E next = f(kernels::bits_as<E>(static_cast<Bits>(before >> shift)));
-      const unsigned bits = kernels::bits_as<Bits>(next);
-      seen = atomicCAS(word, before, (before & ~mask) | (bits << shift));
+      const E next = f(kernels::bits_as<E>(static_cast<uint16_t>(before)));
+      seen = atomicCAS(
+          word,
+          before,
+          static_cast<unsigned short>(kernels::bits_as<uint16_t>(next)));
+    } while (seen != before);
+  } else {
+    // Bytes have no exchange of their own: through the half word that holds it.
+    const auto address = reinterpret_cast<uintptr_t>(to);
+    auto* word = reinterpret_cast<unsigned short*>(address & ~uintptr_t{1});
+    const auto shift = static_cast<unsigned>(address & 1) * 8;
+    const unsigned mask = 0xFFU << shift;
+    unsigned short seen = *word;
+    unsigned short before;
+    do {
+      before = seen;
+      const E next =
+          f(kernels::bits_as<E>(static_cast<uint8_t>(before >> shift)));
+      const unsigned bits = kernels::bits_as<uint8_t>(next);
+      seen = atomicCAS(
+          word,
+          before,
+          static_cast<unsigned short>((before & ~mask) | (bits << shift)));
     } while (seen != before);
   }
 }
