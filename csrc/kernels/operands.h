@@ -26,10 +26,12 @@ constexpr int kFlMaxOperands = 4;
 
 // Operands of equal sizes, the output first. Strides are in elements and may
 // be 0 for inputs; rank 0: all are dense and numel says how many elements.
-// number_at > 0: that operand is `number`, and has no address.
+// number_at > 0: that operand is a number and has no address: `number` for
+// integers, `real` for floats.
 struct FlOperands {
   void* address[kFlMaxOperands];
   int64_t number;
+  double real;
   int32_t number_at;
   int64_t numel;
   int32_t rank;

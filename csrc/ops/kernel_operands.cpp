@@ -63,7 +63,10 @@ FlOperands kernel_operands(at::TensorIteratorBase& iter) {
   bool dense = iter.ndim() <= 1;
   for (int a = 0; a < v.count; ++a) {
     if (a > 0 && iter.is_cpu_scalar(a)) {
-      v.number = iter.scalar_value<int64_t>(a);
+      v.real = iter.scalar_value<double>(a);
+      if (c10::isIntegralType(iter.dtype(a), /*includeBool=*/true)) {
+        v.number = iter.scalar_value<int64_t>(a);
+      }
       v.number_at = a;
       continue;
     }

@@ -15,7 +15,7 @@ bool has_kernel_type(at::ScalarType type);
 // Throws for a dtype without one.
 FlKernelType kernel_type(at::ScalarType type);
 
-// Operands of one dtype, at most one of them a CPU number of an integral type.
+// Operands of one dtype, at most one of them a CPU number.
 // Throws NotImplementedError for more than 8 dimensions after merging.
 FlOperands kernel_operands(at::TensorIteratorBase& iter);
 
