@@ -26,8 +26,12 @@ def _twin(build: Callable[[], nn.Module], device: str) -> nn.Module:
     return copy.deepcopy(build()).to(device)
 
 
-def resnet50(device: str, layout: torch.memory_format = torch.contiguous_format):
-    """timm's ResNet-50, batch 64, SGD with momentum."""
+def resnet50(
+    device: str,
+    layout: torch.memory_format = torch.contiguous_format,
+    autocast: torch.dtype | None = None,
+):
+    """timm's ResNet-50, batch 64, SGD with momentum; autocast to a dtype if given."""
     import timm
 
     batch, size = small(64, 2), small(224, 64)
@@ -41,7 +45,8 @@ def resnet50(device: str, layout: torch.memory_format = torch.contiguous_format)
 
     def step() -> torch.Tensor:
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(x), y)
+        with torch.autocast(device, autocast, enabled=autocast is not None):
+            loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
         return loss.detach()

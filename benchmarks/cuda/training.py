@@ -27,6 +27,12 @@ def main() -> None:
             tolerance=1e-2,
         )
         question.end()
+    question.device(
+        "ResNet-50, batch 64, bf16 autocast, NHWC",
+        lambda device: networks.resnet50(device, last, torch.bfloat16),
+        tolerance=2e-2,
+    )
+    question.end()
     set_tf32(False)
     question.device("GPT-2 124 M, 8x1024, bf16", networks.gpt2, tolerance=1e-2)
     question.end()

@@ -23,6 +23,7 @@ QUESTIONS = (
     "host_cost",
     "bandwidth",
     "products",
+    "operators",
     "training",
     "convolution",
     "inference",
