@@ -117,6 +117,30 @@ void average_pool_backward(
   run_backward(op, grad_in, grad_out, dnn::Tensor(), layout);
 }
 
+void adaptive_max_pool(
+    const at::Tensor& out,
+    const at::Tensor& indices,
+    const at::Tensor& in,
+    at::MemoryFormat layout) {
+  dnn::Tensor positions;
+  describe_image_output(positions, indices, layout);
+  dnn::Pooling op;
+  configure(op, Mode::ADAPTIVE_MAXPOOL, Window());
+  run(op, out, in, positions, layout);
+}
+
+void adaptive_max_pool_backward(
+    const at::Tensor& grad_in,
+    const at::Tensor& grad_out,
+    const at::Tensor& indices,
+    at::MemoryFormat layout) {
+  dnn::Tensor positions;
+  describe_image(positions, indices, layout);
+  dnn::Pooling op;
+  configure(op, Mode::ADAPTIVE_MAXPOOL, Window());
+  run_backward(op, grad_in, grad_out, positions, layout);
+}
+
 void adaptive_average_pool(
     const at::Tensor& out,
     const at::Tensor& in,

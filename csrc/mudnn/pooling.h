@@ -52,6 +52,16 @@ void average_pool_backward(
     at::MemoryFormat layout);
 
 // Windows follow from the sizes of both sides.
+void adaptive_max_pool(
+    const at::Tensor& out,
+    const at::Tensor& indices,
+    const at::Tensor& in,
+    at::MemoryFormat layout);
+void adaptive_max_pool_backward(
+    const at::Tensor& grad_in,
+    const at::Tensor& grad_out,
+    const at::Tensor& indices,
+    at::MemoryFormat layout);
 void adaptive_average_pool(
     const at::Tensor& out,
     const at::Tensor& in,
