@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams: pools, current stream per thread, ordering, lifetime of blocks."""
 
+import pathlib
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -175,3 +178,14 @@ def test_eight_threads_with_four_streams_each() -> None:
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+def test_threads_and_streams_near_the_limit_of_memory() -> None:
+    """A short round of stress.py, which is run for minutes by hand."""
+    script = pathlib.Path(__file__).with_name("stress.py")
+    words = ["--seconds", "4", "--memory", "1024", "--spare", "256"]
+    done = subprocess.run(
+        [sys.executable, script, *words], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all right" in done.stdout
