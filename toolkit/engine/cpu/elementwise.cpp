@@ -16,19 +16,23 @@ namespace {
 
 constexpr int kBlockBytes[] = {4, 8, 8, 1, 1, 2, 4, 8};
 
-constexpr bool is_direct(Dtype type, Compute compute) {
-  switch (compute) {
-  case kF32:
-    return type == Dtype::kFloat;
-  case kF64:
-    return type == Dtype::kDouble;
-  case kI64:
-    return type == Dtype::kInt64 || type == Dtype::kUint64;
-  case kU8:
-    return type == Dtype::kBool;
-  default:
-    return true;
-  }
+constexpr uint32_t bit(Dtype type) {
+  return 1U << static_cast<int>(type);
+}
+
+// By what the loop computes in: the types that it reads where they lie.
+constexpr uint32_t kDirect[] = {
+    bit(Dtype::kFloat),
+    bit(Dtype::kDouble),
+    bit(Dtype::kInt64) | bit(Dtype::kUint64),
+    bit(Dtype::kBool),
+    ~0U,
+    ~0U,
+    ~0U,
+    ~0U};
+
+uint32_t is_direct(Dtype type, Compute compute) {
+  return kDirect[compute] >> static_cast<int>(type) & 1U;
 }
 
 // A block for each operand, in the first cache.
@@ -42,16 +46,6 @@ bool all_direct(const ElementLoop& loop) {
 
 void run_dense(const ElementLoop& loop, int64_t begin, int64_t end) {
   const void* in[kMaxOperands - 1];
-  if (all_direct(loop)) {
-    for (int i = 1; i < loop.operands; ++i)
-      in[i - 1] = loop.address[i] + begin * loop.bytes[i];
-    loop.map(
-        loop.address[0] + begin * loop.bytes[0],
-        in,
-        end - begin,
-        loop.params);
-    return;
-  }
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): scratch
   Blocks blocks;
   for (int64_t at = begin; at < end; at += kBlock) {
@@ -333,6 +327,29 @@ ElementLoop translated(const ElementLoop& loop) {
   return local;
 }
 
+// Most calls: every operand is dense and used where it lies. Small, since a
+// submitter pays for each line of a task.
+struct DirectTask {
+  MapFn map;
+  char* address[kMaxOperands];
+  Params params;
+  int64_t numel;
+  int32_t operands;
+  uint8_t bytes[kMaxOperands];
+
+  void operator()() const {
+    char* base[kMaxOperands];
+    for (int i = 0; i < operands; ++i)
+      base[i] = host<char>(address[i]);
+    parallel_for(numel, kElementGrain, [&](int64_t begin, int64_t end) {
+      const void* in[kMaxOperands - 1];
+      for (int i = 1; i < operands; ++i)
+        in[i - 1] = base[i] + begin * bytes[i];
+      map(base[0] + begin * bytes[0], in, end - begin, params);
+    });
+  }
+};
+
 struct DenseTask {
   ElementLoop loop;
   void operator()() const {
@@ -355,6 +372,37 @@ struct StridedTask {
     });
   }
 };
+
+bool all_dense_and_direct(
+    const View* const* views,
+    const Compute* computes,
+    int operands) {
+  bool result = true;
+  for (int i = 0; i < operands; ++i) {
+    result &= views[i]->dense && is_direct(views[i]->dtype, computes[i]) != 0;
+  }
+  return result;
+}
+
+void submit_direct(
+    engine::Stream& stream,
+    const char* name,
+    MapFn map,
+    const Params& params,
+    const View* const* views,
+    int operands) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): up to `operands`
+  DirectTask task;
+  task.map = map;
+  task.params = params;
+  task.numel = views[0]->numel;
+  task.operands = operands;
+  for (int i = 0; i < operands; ++i) {
+    task.address[i] = static_cast<char*>(views[i]->address);
+    task.bytes[i] = static_cast<uint8_t>(element_bytes(views[i]->dtype));
+  }
+  submit(stream, name, task);
+}
 
 } // namespace
 
@@ -409,6 +457,10 @@ void run_elementwise(
     int operands) {
   if (map == nullptr)
     throw Error(musaErrorNotSupported, "the engine has no such mode and type");
+  if (all_dense_and_direct(views, computes, operands)) {
+    submit_direct(stream, name, map, params, views, operands);
+    return;
+  }
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set by rank
   StridedTask task;
   ElementLoop& loop = task.loop;
@@ -423,8 +475,7 @@ void run_elementwise(
     loop.load[i] = load_of(views[i]->dtype, computes[i]);
     loop.bytes[i] = static_cast<uint8_t>(element_bytes(views[i]->dtype));
     loop.block_bytes[i] = static_cast<uint8_t>(kBlockBytes[computes[i]]);
-    loop.direct |=
-        static_cast<uint32_t>(is_direct(views[i]->dtype, computes[i])) << i;
+    loop.direct |= is_direct(views[i]->dtype, computes[i]) << i;
     dense &= views[i]->dense;
   }
   loop.store = store_of(views[0]->dtype, computes[0]);

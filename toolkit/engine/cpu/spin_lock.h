@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock for a few dozen instructions, and futex words to sleep on.
+// A lock for a few dozen instructions, futex words to sleep on, and hints to
+// the processor.
 #pragma once
 
 #include <linux/futex.h>
@@ -17,6 +18,17 @@ inline void relax() {
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield" ::: "memory");
+#endif
+}
+
+// Has the line of an address brought here for writing. gcc's own builtin asks
+// for a shared copy unless it may assume a newer processor; an older one takes
+// this instruction as a no-op.
+inline void fetch_to_write(const void* address) {
+#if defined(__x86_64__) || defined(__i386__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
+#else
+  __builtin_prefetch(address, 1);
 #endif
 }
 

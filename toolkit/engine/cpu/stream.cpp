@@ -125,7 +125,7 @@ uint64_t Stream::enqueue_all(
     std::memcpy(task->closure, work->closure, work->bytes);
     task->run = work->run;
     task->name = work->name;
-    publish(*task);
+    fetch_ahead(publish(*task), work->bytes);
     notify_worker();
   }
   return submitted_.load(std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include "toolkit/engine/runtime.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -22,6 +23,9 @@ struct Lane;
 
 constexpr size_t kTaskBytes = 896;
 constexpr uint64_t kRingTasks = 4096;
+// How many slots ahead of the submitter the ring's lines are asked for.
+constexpr uint64_t kTasksAhead = 4;
+constexpr size_t kLineBytes = 64;
 
 // The publish word lies beside the closure: one cache line travels, and no
 // fence is needed between the two.
@@ -110,6 +114,7 @@ class Stream final : public engine::Stream {
       task->run = &call<F>;
       task->name = name;
       number = publish(*task);
+      fetch_ahead(number, sizeof(F));
     }
     notify_worker();
     return number;
@@ -227,6 +232,17 @@ class Stream final : public engine::Stream {
     task.published.store(publish_word(number), std::memory_order_release);
     submitted_.store(number + 1, std::memory_order_release);
     return number + 1;
+  }
+  // The worker has a slot's lines from when it last ran there. Without this, a
+  // submitter waits for them at its next locked instruction: 0.1 to 0.25 us
+  // between two cores of a Xeon. Tasks to come are taken to be like this one.
+  void fetch_ahead(uint64_t number, size_t bytes) const {
+    const Task& later = ring_[(number + kTasksAhead) % kRingTasks];
+    const auto* const first = reinterpret_cast<const char*>(&later);
+    const size_t end = offsetof(Task, closure) + bytes;
+    for (size_t at = 0; at < end; at += kLineBytes) {
+      fetch_to_write(first + at);
+    }
   }
   void notify_worker() {
     if (__builtin_expect(!kAsymmetric, 0)) {
