@@ -80,6 +80,7 @@ SHARED = tuple(
         "device_copy",
         "host_copy",
         "kernel_operands",
+        "math",
         "tensor_lists",
     )
 )
