@@ -7,7 +7,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 
 namespace torch_fl::ops {
@@ -44,7 +43,7 @@ inline const float* flag_of(
 
 // f(lists, first) for portions that one launch takes.
 template <class F>
-void by_portions(std::initializer_list<at::TensorList> lists, const F& f) {
+void by_portions(at::ArrayRef<at::TensorList> lists, const F& f) {
   const size_t total = lists.begin()->size();
   for (size_t first = 0; first < total; first += kFlListTensors) {
     FlTensors portion{};
