@@ -5,6 +5,7 @@
 #include "csrc/routing/register.h"
 #include "csrc/runtime/device.h"
 
+#include <ATen/ops/channel_shuffle_native.h>
 #include <ATen/ops/convolution_backward_ops.h>
 #include <ATen/ops/convolution_ops.h>
 #include <c10/util/SmallVector.h>
@@ -411,6 +412,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar registrar(library);
   registrar.native<&convolution>("convolution_overrideable");
   registrar.native<&convolution_backward>("convolution_backward_overrideable");
+  // Between grouped convolutions; a view and a copy upstream.
+  registrar.native<&at::native::channel_shuffle>("channel_shuffle");
 }
 
 } // namespace torch_fl::ops

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two-dimensional pooling: maximum and average. Dtypes that muDNN refuses run
 // on kernels of ours.
+#include "csrc/ops/pool.h"
 #include "csrc/mudnn/pooling.h"
 #include "csrc/ops/pool_images.h"
-#include "csrc/ops/pool_kernels.h"
 #include "csrc/ops/structured.h"
 #include "csrc/routing/register.h"
 

@@ -3,8 +3,8 @@
 // on kernels of ours.
 #include "csrc/mudnn/pooling.h"
 #include "csrc/ops/output.h"
+#include "csrc/ops/pool.h"
 #include "csrc/ops/pool_images.h"
-#include "csrc/ops/pool_kernels.h"
 #include "csrc/ops/structured.h"
 #include "csrc/routing/register.h"
 

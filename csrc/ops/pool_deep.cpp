@@ -2,7 +2,7 @@
 // Pooling in three dimensions, on kernels of ours: muDNN's Pooling is known to
 // take that rank in its adaptive average alone.
 #include "csrc/ops/output.h"
-#include "csrc/ops/pool_kernels.h"
+#include "csrc/ops/pool.h"
 #include "csrc/ops/structured.h"
 #include "csrc/routing/register.h"
 

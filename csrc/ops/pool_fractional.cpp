@@ -3,7 +3,7 @@
 #include "csrc/ops/images.h"
 #include "csrc/ops/kernel_operands.h"
 #include "csrc/ops/output.h"
-#include "csrc/ops/pool_kernels.h"
+#include "csrc/ops/pool.h"
 #include "csrc/ops/structured.h"
 #include "csrc/routing/register.h"
 
@@ -180,12 +180,7 @@ Tensor& backward_3d_out(
   }
   const runtime::DeviceScope scope(self.device());
   at::native::resize_output(grad_input, self.sizes());
-  kernel_max_pool_backward(
-      grad_input,
-      grad,
-      indices,
-      3,
-      windows_of(kernel));
+  kernel_max_pool_backward(grad_input, grad, indices, 3, windows_of(kernel));
   return grad_input;
 }
 

@@ -5,7 +5,7 @@
 
 #include "csrc/mudnn/pooling.h"
 #include "csrc/ops/output.h"
-#include "csrc/ops/pool_kernels.h"
+#include "csrc/ops/pool.h"
 
 namespace torch_fl::ops {
 

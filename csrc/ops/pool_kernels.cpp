@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling by device kernels of ours.
-#include "csrc/ops/pool_kernels.h"
+#include "csrc/ops/pool.h"
 
 #include "csrc/ops/images.h"
 #include "csrc/ops/kernel_operands.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FLAGOS_BUILD_KERNELS=OFF: what muDNN's Pooling does not take is the CPU's.
-#include "csrc/ops/pool_kernels.h"
+#include "csrc/ops/pool.h"
 
 #include <c10/util/Exception.h>
 
