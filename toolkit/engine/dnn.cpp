@@ -34,6 +34,14 @@ size_t Dnn::convolution_workspace_bytes(
   return 0;
 }
 
+size_t Dnn::attention_workspace_bytes(const AttentionArgs& /*args*/) {
+  return 0;
+}
+
+size_t Dnn::attention_workspace_bytes(const AttentionBackwardArgs& /*args*/) {
+  return 0;
+}
+
 int Dnn::recommended_convolution(
     Family /*family*/,
     const ConvolutionArgs& /*args*/) {
@@ -200,6 +208,16 @@ void Dnn::softmax_backward(
     const View& /*grad_out*/,
     int /*dim*/) {
   lacks("softmax_backward");
+}
+
+void Dnn::attention(Stream& /*stream*/, const AttentionArgs& /*args*/) {
+  lacks("attention");
+}
+
+void Dnn::attention_backward(
+    Stream& /*stream*/,
+    const AttentionBackwardArgs& /*args*/) {
+  lacks("attention_backward");
 }
 
 void Dnn::pooling(Stream& /*stream*/, const PoolingArgs& /*args*/) {

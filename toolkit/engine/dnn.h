@@ -47,6 +47,8 @@ class Dnn {
   virtual size_t convolution_workspace_bytes(
       Family family,
       const ConvolutionArgs& args);
+  virtual size_t attention_workspace_bytes(const AttentionArgs& args);
+  virtual size_t attention_workspace_bytes(const AttentionBackwardArgs& args);
 
   // The algorithm that is likely the fastest, 0 by default. Algorithm 0 gives
   // the same bits in every run.
@@ -161,6 +163,10 @@ class Dnn {
       const View& out,
       const View& grad_out,
       int dim);
+  virtual void attention(Stream& stream, const AttentionArgs& args);
+  virtual void attention_backward(
+      Stream& stream,
+      const AttentionBackwardArgs& args);
   virtual void pooling(Stream& stream, const PoolingArgs& args);
   virtual void pooling_backward(Stream& stream, const PoolingArgs& args);
   virtual void batch_norm_inference(Stream& stream, const BatchNormArgs& args);

@@ -446,4 +446,30 @@ struct DropoutArgs {
   View mask;
 };
 
+// out = softmax(scale * query * key^T + mask) * value; [N, H, L, E] by any
+// strides, key and value with as many heads or a divisor. mask may be absent:
+// BOOL (true: seen), floating (added), with strides of 0 where it repeats.
+// lse: FLOAT [N, H, L], dense.
+struct AttentionArgs {
+  View out;
+  View lse;
+  View query;
+  View key;
+  View value;
+  View mask;
+  double scale = 1;
+  bool causal = false; // position i sees keys up to i
+  Workspace workspace;
+};
+
+struct AttentionBackwardArgs {
+  View grad_query;
+  View grad_key;
+  View grad_value;
+  View grad_out;
+  AttentionArgs forward; // with the results of the forward pass
+  bool deterministic = false;
+  Workspace workspace;
+};
+
 } // namespace musa_standin::engine

@@ -69,6 +69,9 @@ const std::vector<Row>& rows() {
       op("Dot_Run", "INVALID_PARAMETER"),
       op("Softmax_Run", "INVALID_PARAMETER NOT_SUPPORTED"),
       op("Softmax_RunBwd"),
+      op("ScaledDotProductAttention_RunFlash",
+         "INVALID_PARAMETER NOT_SUPPORTED"),
+      op("ScaledDotProductAttention_RunFlashBwd", "INVALID_PARAMETER"),
       op("Convolution_Run", "INVALID_PARAMETER"),
       op("Convolution_RunFusion"),
       op("Convolution_RunBwdData"),
@@ -99,7 +102,8 @@ std::vector<std::string> header_functions() {
   const std::regex token(
       R"(\bclass\s+(?:MUDNN_EXPORT\s+)?(\w+)[^;{(]*\{|\bStatus\s+((?:Run|Config|GetRecommend|GetForward|GetBackward)\w*)\s*\()");
   for (const char* header :
-       {"mudnncxx/mudnn_tensor.h",
+       {"mudnncxx/mudnn_attention.h",
+        "mudnncxx/mudnn_tensor.h",
         "mudnncxx/mudnn_nn.h",
         "mudnncxx/mudnn_ops.h"}) {
     // An enumeration is no class of operators.
@@ -165,6 +169,22 @@ const Call kCalls[] = {
     CALL(Dot, Run, t, t, t, nullptr),
     CALL(Softmax, Run, t, t),
     CALL(Softmax, RunBwd, t, t, t),
+    CALL(ScaledDotProductAttention, RunFlash, t, t, t, t, t, t, t),
+    CALL(
+        ScaledDotProductAttention,
+        RunFlashBwd,
+        t,
+        t,
+        t,
+        t,
+        t,
+        t,
+        t,
+        t,
+        t,
+        t,
+        t,
+        nullptr),
     CALL(Convolution, Run, t, t, t, Conv::Algorithm::GEMM, nullptr),
     CALL(
         Convolution,

@@ -108,6 +108,11 @@ class CpuDnn final : public Dnn {
       const View& out,
       const View& grad_out,
       int dim) override;
+  size_t attention_workspace_bytes(const AttentionArgs& args) override;
+  size_t attention_workspace_bytes(const AttentionBackwardArgs& args) override;
+  void attention(Stream& stream, const AttentionArgs& args) override;
+  void attention_backward(Stream& stream, const AttentionBackwardArgs& args)
+      override;
   void pooling(Stream& stream, const PoolingArgs& args) override;
   void pooling_backward(Stream& stream, const PoolingArgs& args) override;
   void batch_norm_inference(Stream& stream, const BatchNormArgs& args) override;
