@@ -17,6 +17,8 @@ bool is_logical(BinaryMode mode) {
 
 Compute common(Dtype a, Dtype b) {
   const Compute x = compute_of(a);
+  if (a == b)
+    return x;
   const Compute y = compute_of(b);
   if (x == y)
     return x;
