@@ -270,50 +270,6 @@ musaError_t patches_sum(
       stream);
 }
 
-template <class T>
-struct Of {
-  using Type = T;
-};
-
-// body(Of<T>()) where T has the type's bits.
-template <class Body>
-musaError_t bits(FlKernelType type, Body body) {
-  switch (type) {
-  case kFlUint8:
-  case kFlInt8:
-  case kFlBool:
-    return body(Of<uint8_t>());
-  case kFlInt16:
-  case kFlHalf:
-  case kFlBfloat16:
-    return body(Of<uint16_t>());
-  case kFlInt32:
-  case kFlFloat:
-    return body(Of<uint32_t>());
-  case kFlInt64:
-  case kFlDouble:
-    return body(Of<uint64_t>());
-  default:
-    return musaErrorInvalidValue;
-  }
-}
-
-template <class Body>
-musaError_t floating(FlKernelType type, Body body) {
-  switch (type) {
-  case kFlHalf:
-    return body(Of<Half>());
-  case kFlBfloat16:
-    return body(Of<Bfloat16>());
-  case kFlFloat:
-    return body(Of<float>());
-  case kFlDouble:
-    return body(Of<double>());
-  default:
-    return musaErrorInvalidValue;
-  }
-}
-
 } // namespace
 } // namespace torch_fl::kernels
 
@@ -325,7 +281,7 @@ musaError_t fl_pad(
     const FlImage* in,
     const FlPadding* padding,
     musaStream_t stream) {
-  return k::bits(type, [&](auto of) {
+  return k::bits_of_type(type, [&](auto of) {
     using T = typename decltype(of)::Type;
     return k::pad<T>(*out, *in, *padding, stream);
   });
@@ -349,7 +305,7 @@ musaError_t fl_patches(
     const FlImage* image,
     const FlPatches* patches,
     musaStream_t stream) {
-  return k::bits(type, [&](auto of) {
+  return k::bits_of_type(type, [&](auto of) {
     using T = typename decltype(of)::Type;
     return k::patches<T>(*columns, *image, *patches, stream);
   });

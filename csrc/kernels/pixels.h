@@ -23,6 +23,56 @@ struct Computed<Bfloat16> {
   using Type = float;
 };
 
+// A type as a value: body(Of<T>()) in the two below.
+template <class T>
+struct Of {
+  using Type = T;
+};
+
+// For a floating type; what others get is `other()`.
+template <class Body, class Other>
+musaError_t floating(FlKernelType type, Body body, Other other) {
+  switch (type) {
+  case kFlHalf:
+    return body(Of<Half>());
+  case kFlBfloat16:
+    return body(Of<Bfloat16>());
+  case kFlFloat:
+    return body(Of<float>());
+  case kFlDouble:
+    return body(Of<double>());
+  default:
+    return other();
+  }
+}
+template <class Body>
+musaError_t floating(FlKernelType type, Body body) {
+  return floating(type, body, [] { return musaErrorInvalidValue; });
+}
+
+// With an unsigned type of as many bits: for what only moves elements.
+template <class Body>
+musaError_t bits_of_type(FlKernelType type, Body body) {
+  switch (type) {
+  case kFlUint8:
+  case kFlInt8:
+  case kFlBool:
+    return body(Of<uint8_t>());
+  case kFlInt16:
+  case kFlHalf:
+  case kFlBfloat16:
+    return body(Of<uint16_t>());
+  case kFlInt32:
+  case kFlFloat:
+    return body(Of<uint32_t>());
+  case kFlInt64:
+  case kFlDouble:
+    return body(Of<uint64_t>());
+  default:
+    return musaErrorInvalidValue;
+  }
+}
+
 struct Pixel {
   int32_t n;
   int32_t c;

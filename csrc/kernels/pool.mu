@@ -338,32 +338,6 @@ musaError_t average_backward(const Task& t) {
           t.count()});
 }
 
-template <class T>
-struct Of {
-  using Type = T;
-};
-
-// body(Of<T>()) for a floating type; others are the caller's.
-template <class Body, class Other>
-musaError_t floating(FlKernelType type, Body body, Other other) {
-  switch (type) {
-  case kFlHalf:
-    return body(Of<Half>());
-  case kFlBfloat16:
-    return body(Of<Bfloat16>());
-  case kFlFloat:
-    return body(Of<float>());
-  case kFlDouble:
-    return body(Of<double>());
-  default:
-    return other();
-  }
-}
-
-musaError_t refuse() {
-  return musaErrorInvalidValue;
-}
-
 } // namespace
 } // namespace torch_fl::kernels
 
@@ -412,16 +386,13 @@ musaError_t fl_fractional_max_pool(
     const FlWindows* windows,
     musaStream_t stream) {
   const k::Task task{*out, *in, *out, *windows, stream};
-  return k::floating(
-      type,
-      [&](auto of) {
-        return k::max_forward<typename decltype(of)::Type>(
-            task,
-            *indices,
-            samples,
-            spatial);
-      },
-      k::refuse);
+  return k::floating(type, [&](auto of) {
+    return k::max_forward<typename decltype(of)::Type>(
+        task,
+        *indices,
+        samples,
+        spatial);
+  });
 }
 
 musaError_t fl_max_pool_backward(
@@ -432,12 +403,9 @@ musaError_t fl_max_pool_backward(
     const FlWindows* windows,
     musaStream_t stream) {
   const k::Task task{*grad_in, *grad_in, *grad_out, *windows, stream};
-  return k::floating(
-      type,
-      [&](auto of) {
-        return k::max_backward<typename decltype(of)::Type>(task, *indices);
-      },
-      k::refuse);
+  return k::floating(type, [&](auto of) {
+    return k::max_backward<typename decltype(of)::Type>(task, *indices);
+  });
 }
 
 musaError_t fl_average_pool(
@@ -454,7 +422,7 @@ musaError_t fl_average_pool(
       },
       [&] {
         return type == kFlInt64 ? k::average_forward<int64_t>(task)
-                                : k::refuse();
+                                : musaErrorInvalidValue;
       });
 }
 
@@ -465,10 +433,7 @@ musaError_t fl_average_pool_backward(
     const FlWindows* windows,
     musaStream_t stream) {
   const k::Task task{*grad_in, *grad_in, *grad_out, *windows, stream};
-  return k::floating(
-      type,
-      [&](auto of) {
-        return k::average_backward<typename decltype(of)::Type>(task);
-      },
-      k::refuse);
+  return k::floating(type, [&](auto of) {
+    return k::average_backward<typename decltype(of)::Type>(task);
+  });
 }

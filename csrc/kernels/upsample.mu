@@ -365,48 +365,14 @@ musaError_t filtered(const char* name, const Task& t, const FlFilter& filter) {
           filter.axis});
 }
 
-template <class T>
-struct Of {
-  using Type = T;
-};
-
-template <class Body>
-musaError_t floating(FlKernelType type, Body body) {
-  switch (type) {
-  case kFlHalf:
-    return body(Of<Half>());
-  case kFlBfloat16:
-    return body(Of<Bfloat16>());
-  case kFlFloat:
-    return body(Of<float>());
-  case kFlDouble:
-    return body(Of<double>());
-  default:
-    return musaErrorInvalidValue;
-  }
-}
-
-// Copies bits.
+// Copies bits; positions are in double for doubles.
 musaError_t nearest(FlKernelType type, const Task& t, const FlSampling& s) {
-  switch (type) {
-  case kFlUint8:
-  case kFlInt8:
-  case kFlBool:
-    return nearest<uint8_t, float>(t, s);
-  case kFlInt16:
-  case kFlHalf:
-  case kFlBfloat16:
-    return nearest<uint16_t, float>(t, s);
-  case kFlInt32:
-  case kFlFloat:
-    return nearest<uint32_t, float>(t, s);
-  case kFlInt64:
-    return nearest<uint64_t, float>(t, s);
-  case kFlDouble:
+  if (type == kFlDouble) {
     return nearest<uint64_t, double>(t, s);
-  default:
-    return musaErrorInvalidValue;
   }
+  return bits_of_type(type, [&](auto of) {
+    return nearest<typename decltype(of)::Type, float>(t, s);
+  });
 }
 
 } // namespace

@@ -6,6 +6,12 @@ import torch
 from compare import same, same_gradients
 from torch.nn import functional as F
 
+import torch_fl
+
+pytestmark = pytest.mark.skipif(
+    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
+)
+
 WINDOWS = [
     {"kernel_size": 2},
     {"kernel_size": 3, "stride": 2, "padding": 1},

@@ -6,6 +6,12 @@ import torch
 from compare import same, same_gradients
 from torch.nn import functional as F
 
+import torch_fl
+
+pytestmark = pytest.mark.skipif(
+    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
+)
+
 EXTENTS = (5, 4, 6)
 PADS = {
     1: [(2, 3), (0, 1), (3, 0), (-1, 2), (2, -2), (0, 0), (-1, -1)],

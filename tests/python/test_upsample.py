@@ -6,6 +6,12 @@ import torch
 from compare import same, same_gradients
 from torch.nn import functional as F
 
+import torch_fl
+
+pytestmark = pytest.mark.skipif(
+    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
+)
+
 EXTENTS = (5, 7, 6)
 MODES = {
     1: ["nearest", "nearest-exact", "linear"],
