@@ -212,39 +212,6 @@ Notes notes_of(const CudnnDescriptor& candidate) {
   return notes;
 }
 
-// What cuDNN proposes, best first; nothing where a heuristic does not apply.
-std::vector<CudnnDescriptor> proposals(
-    const CudnnDescriptor& graph,
-    cudnnBackendHeurMode_t mode) {
-  CudnnDescriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-  std::vector<CudnnDescriptor> made;
-  if (cudnnBackendFinalize(heuristic.get()) != CUDNN_STATUS_SUCCESS)
-    return made;
-  const int64_t count = std::min(
-      heuristic.get(
-          CUDNN_ATTR_ENGINEHEUR_RESULTS,
-          CUDNN_TYPE_BACKEND_DESCRIPTOR,
-          0,
-          static_cast<cudnnBackendDescriptor_t*>(nullptr)),
-      kMostCandidates);
-  std::vector<cudnnBackendDescriptor_t> handles;
-  for (int64_t i = 0; i < count; ++i) {
-    made.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    handles.push_back(made.back().get());
-  }
-  if (count == 0)
-    return made;
-  const int64_t filled = heuristic.get(
-      CUDNN_ATTR_ENGINEHEUR_RESULTS,
-      CUDNN_TYPE_BACKEND_DESCRIPTOR,
-      count,
-      handles.data());
-  made.erase(made.begin() + std::min(filled, count), made.end());
-  return made;
-}
-
 // What may serve, in the heuristic's order: no lower precision than the caller
 // asks for.
 std::vector<ConvCandidate> candidates_for(
@@ -254,7 +221,8 @@ std::vector<ConvCandidate> candidates_for(
       static_cast<Dtype>(key.dtype) == Dtype::kFloat && key.tf32 == 0;
   std::vector<ConvCandidate> made;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (CudnnDescriptor& candidate : proposals(graph, mode)) {
+    for (CudnnDescriptor& candidate :
+         cudnn_proposals(graph, mode, kMostCandidates)) {
       const Notes notes = notes_of(candidate);
       if (notes.down_converts || (exact && notes.tensor_core))
         continue;
@@ -349,6 +317,39 @@ void CudnnDescriptor::set(cudnnBackendAttributeName_t name, int64_t value) {
 
 void CudnnDescriptor::finalize() {
   check(cudnnBackendFinalize(handle_), kTask);
+}
+
+std::vector<CudnnDescriptor> cudnn_proposals(
+    const CudnnDescriptor& graph,
+    cudnnBackendHeurMode_t mode,
+    int64_t most) {
+  CudnnDescriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+  std::vector<CudnnDescriptor> made;
+  if (cudnnBackendFinalize(heuristic.get()) != CUDNN_STATUS_SUCCESS)
+    return made;
+  const int64_t count = std::min(
+      heuristic.get(
+          CUDNN_ATTR_ENGINEHEUR_RESULTS,
+          CUDNN_TYPE_BACKEND_DESCRIPTOR,
+          0,
+          static_cast<cudnnBackendDescriptor_t*>(nullptr)),
+      most);
+  std::vector<cudnnBackendDescriptor_t> handles;
+  for (int64_t i = 0; i < count; ++i) {
+    made.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    handles.push_back(made.back().get());
+  }
+  if (count == 0)
+    return made;
+  const int64_t filled = heuristic.get(
+      CUDNN_ATTR_ENGINEHEUR_RESULTS,
+      CUDNN_TYPE_BACKEND_DESCRIPTOR,
+      count,
+      handles.data());
+  made.erase(made.begin() + std::min(filled, count), made.end());
+  return made;
 }
 
 ConvProblem::ConvProblem(cudnnHandle_t handle, const ConvKey& key)

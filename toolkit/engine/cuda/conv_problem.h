@@ -91,6 +91,13 @@ class CudnnDescriptor {
   cudnnBackendDescriptor_t handle_ = nullptr;
 };
 
+// What cuDNN proposes for a graph, best first, at most so many; nothing where
+// the heuristic does not apply.
+std::vector<CudnnDescriptor> cudnn_proposals(
+    const CudnnDescriptor& graph,
+    cudnnBackendHeurMode_t mode,
+    int64_t most);
+
 struct ConvPointers {
   void* in = nullptr;
   void* filter = nullptr;

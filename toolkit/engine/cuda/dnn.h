@@ -101,6 +101,12 @@ class CudaDnn final : public Dnn {
   void convolution_backward_filter(Stream& stream, const ConvolutionArgs& args)
       override;
 
+  size_t attention_workspace_bytes(const AttentionArgs& args) override;
+  size_t attention_workspace_bytes(const AttentionBackwardArgs& args) override;
+  void attention(Stream& stream, const AttentionArgs& args) override;
+  void attention_backward(Stream& stream, const AttentionBackwardArgs& args)
+      override;
+
   void gather(
       Stream& stream,
       GatherMode mode,

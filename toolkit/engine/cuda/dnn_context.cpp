@@ -91,6 +91,14 @@ ConvProblem& DnnContext::convolution(const ConvKey& key) {
       std::make_unique<ConvProblem>(handle_, key));
 }
 
+AttentionPlan& DnnContext::attention(const AttentionKey& key) {
+  if (auto* known = attentions_.find(key))
+    return **known;
+  return *attentions_.insert(
+      key,
+      std::make_unique<AttentionPlan>(handle_, key));
+}
+
 DnnContext& dnn_context(int device) {
   use_device(device);
   thread_local Leases leases;

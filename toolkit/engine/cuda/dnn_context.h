@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's cuDNN: handle and the convolutions that it has planned.
+// A thread's cuDNN: handle, and the convolutions and attentions that it has
+// planned.
 #pragma once
 
+#include "toolkit/engine/cuda/attention_plan.h"
 #include "toolkit/engine/cuda/content_cache.h"
 #include "toolkit/engine/cuda/conv_problem.h"
 
@@ -24,12 +26,14 @@ class DnnContext {
   cudnnHandle_t on(cudaStream_t stream);
 
   ConvProblem& convolution(const ConvKey& key);
+  AttentionPlan& attention(const AttentionKey& key);
 
  private:
   uint64_t generation_;
   cudnnHandle_t handle_ = nullptr;
   cudaStream_t stream_ = nullptr; // a new handle's
   ContentCache<ConvKey, std::unique_ptr<ConvProblem>> convolutions_;
+  ContentCache<AttentionKey, std::unique_ptr<AttentionPlan>> attentions_;
 };
 
 // The calling thread's for the device, which is made the thread's. A thread
