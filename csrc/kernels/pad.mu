@@ -77,8 +77,7 @@ struct PadForward {
   Border y;
   Border x;
 
-  __host__ __device__ void operator()(int64_t i) const {
-    const Pixel p = pixels.locate(i);
+  __host__ __device__ void at(const Pixel& p) const {
     out[p] =
         in.plane(p)[in.inside(z.source(p.z), y.source(p.y), x.source(p.x))];
   }
@@ -93,9 +92,8 @@ struct PadBackward {
   Border y;
   Border x;
 
-  __host__ __device__ void operator()(int64_t i) const {
+  __host__ __device__ void at(const Pixel& p) const {
     using C = typename Computed<T>::Type;
-    const Pixel p = pixels.locate(i);
     const T* plane = grad_out.plane(p);
     const int32_t layers = z.count(p.z);
     const int32_t rows = y.count(p.y);
@@ -134,8 +132,7 @@ struct Patches {
   int32_t rows;
   int32_t row_length;
 
-  __host__ __device__ void operator()(int64_t i) const {
-    const Pixel p = pixels.locate(i);
+  __host__ __device__ void at(const Pixel& p) const {
     const auto channel = static_cast<uint32_t>(p.c);
     const uint32_t own = positions.quotient(channel);
     const uint32_t position = channel - own * positions.divisor;
@@ -157,24 +154,26 @@ struct PatchesSum {
   Volume<T> image;
   Volume<T> columns;
   FlPatches patches;
+  Divider strides[2];
   int32_t rows; // of patches
   int32_t row_length;
 
-  __host__ __device__ void operator()(int64_t i) const {
+  __host__ __device__ void at(const Pixel& p) const {
     using C = typename Computed<T>::Type;
-    const Pixel p = pixels.locate(i);
     const int32_t positions = patches.kernel[0] * patches.kernel[1];
     C sum = 0;
     for (int32_t down = 0; down < patches.kernel[0]; ++down) {
       const int32_t y = p.y + patches.padding[0] - down * patches.dilation[0];
-      const int32_t row = y / patches.stride[0];
+      const auto row =
+          static_cast<int32_t>(strides[0].quotient(static_cast<uint32_t>(y)));
       if (y < 0 || row >= rows || row * patches.stride[0] != y) {
         continue;
       }
       for (int32_t across = 0; across < patches.kernel[1]; ++across) {
         const int32_t x =
             p.x + patches.padding[1] - across * patches.dilation[1];
-        const int32_t column = x / patches.stride[1];
+        const auto column =
+            static_cast<int32_t>(strides[1].quotient(static_cast<uint32_t>(x)));
         if (x < 0 || column >= row_length || column * patches.stride[1] != x) {
           continue;
         }
@@ -193,9 +192,9 @@ musaError_t pad(
     const FlImage& in,
     const FlPadding& p,
     musaStream_t stream) {
-  return for_each(
+  return for_each_pixel(
       p.kind == kFlReflect ? "reflection_pad" : "replication_pad",
-      Pixels::count(out),
+      out,
       kGrain,
       PadForward<T>{
           Pixels::of(out),
@@ -213,10 +212,10 @@ musaError_t pad_backward(
     const FlImage& out,
     const FlPadding& p,
     musaStream_t stream) {
-  return for_each(
+  return for_each_pixel(
       p.kind == kFlReflect ? "reflection_pad_backward"
                            : "replication_pad_backward",
-      Pixels::count(in),
+      in,
       kGrain / 4,
       PadBackward<T>{
           Pixels::of(in),
@@ -234,9 +233,9 @@ musaError_t patches(
     const FlImage& image,
     const FlPatches& p,
     musaStream_t stream) {
-  return for_each(
+  return for_each_pixel(
       "im2col",
-      Pixels::count(columns),
+      columns,
       kGrain,
       Patches<T>{
           Pixels::of(columns),
@@ -256,15 +255,17 @@ musaError_t patches_sum(
     const FlImage& columns,
     const FlPatches& p,
     musaStream_t stream) {
-  return for_each(
+  return for_each_pixel(
       "col2im",
-      Pixels::count(image),
+      image,
       kGrain / 4,
       PatchesSum<T>{
           Pixels::of(image),
           Volume<T>::of(image),
           Volume<T>::of(columns),
           p,
+          {Divider::by(static_cast<uint32_t>(p.stride[0])),
+           Divider::by(static_cast<uint32_t>(p.stride[1]))},
           static_cast<int32_t>(columns.sizes[3]),
           static_cast<int32_t>(columns.sizes[4])},
       stream);

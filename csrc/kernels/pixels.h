@@ -136,7 +136,49 @@ struct Pixels {
     }
     return {at[4], at[3], at[2], at[1], at[0]};
   }
+
+  // The pixel after p.
+  __host__ __device__ void advance(Pixel& p) const {
+    int32_t* const plain[5] = {&p.x, &p.y, &p.z, &p.c, &p.n};
+    int32_t* const last[5] = {&p.c, &p.x, &p.y, &p.z, &p.n};
+    int32_t* const* const order = channels_last ? last : plain;
+    for (int d = 0; d < 4; ++d) {
+      if (++*order[d] < sizes[d]) {
+        return;
+      }
+      *order[d] = 0;
+    }
+    ++*order[4];
+  }
 };
+
+// A functor of elements out of one of pixels, F::at(p). On a host, where one
+// thread does a run of them, only the first is located.
+template <class F>
+struct EachPixel {
+  F f;
+
+  __host__ __device__ void operator()(int64_t i) const {
+    f.at(f.pixels.locate(i));
+  }
+  void range(int64_t begin, int64_t end) const {
+    Pixel p = f.pixels.locate(begin);
+    for (int64_t i = begin; i < end; ++i) {
+      f.at(p);
+      f.pixels.advance(p);
+    }
+  }
+};
+
+template <class F>
+musaError_t for_each_pixel(
+    const char* name,
+    const FlImage& image,
+    int64_t grain,
+    const F& f,
+    musaStream_t stream) {
+  return for_each(name, Pixels::count(image), grain, EachPixel<F>{f}, stream);
+}
 
 // An image's memory as a kernel reaches it.
 template <class T>

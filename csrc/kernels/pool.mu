@@ -45,9 +45,8 @@ struct MaxForward {
   Axis x;
   typename Computed<T>::Type least;
 
-  __host__ __device__ void operator()(int64_t i) const {
+  __host__ __device__ void at(const Pixel& p) const {
     using C = typename Computed<T>::Type;
-    const Pixel p = pixels.locate(i);
     const Span depth = z.window(p.z);
     const Span rows = y.window(p.y);
     const Span columns = x.window(p.x);
@@ -96,9 +95,8 @@ struct FractionalForward {
         static_cast<int32_t>(from * ratio);
   }
 
-  __host__ __device__ void operator()(int64_t i) const {
+  __host__ __device__ void at(const Pixel& p) const {
     using C = typename Computed<T>::Type;
-    const Pixel p = pixels.locate(i);
     // Of two dimensions the first sample is the width's, of three the depth's.
     const T* own =
         samples + (static_cast<int64_t>(p.n) * channels + p.c) * spatial;
@@ -135,9 +133,8 @@ struct MaxBackward {
   Axis y;
   Axis x;
 
-  __host__ __device__ void operator()(int64_t i) const {
+  __host__ __device__ void at(const Pixel& p) const {
     using C = typename Computed<T>::Type;
-    const Pixel p = pixels.locate(i);
     const int64_t own = (static_cast<int64_t>(p.z) * y.in + p.y) * x.in + p.x;
     int32_t first[3];
     int32_t last[3];
@@ -185,9 +182,8 @@ struct AverageForward {
   Axis x;
   Count count;
 
-  __host__ __device__ void operator()(int64_t i) const {
+  __host__ __device__ void at(const Pixel& p) const {
     using C = typename Computed<T>::Type;
-    const Pixel p = pixels.locate(i);
     const Span depth = z.window(p.z);
     const Span rows = y.window(p.y);
     const Span columns = x.window(p.x);
@@ -218,9 +214,8 @@ struct AverageBackward {
   Axis x;
   Count count;
 
-  __host__ __device__ void operator()(int64_t i) const {
+  __host__ __device__ void at(const Pixel& p) const {
     using C = typename Computed<T>::Type;
-    const Pixel p = pixels.locate(i);
     int32_t first[3];
     int32_t last[3];
     z.covering(p.z, first[0], last[0]);
@@ -255,7 +250,7 @@ struct Task {
   Count count() const { return {windows.count_padding != 0, windows.divisor}; }
   template <class F>
   musaError_t run(const char* name, const F& f) const {
-    return for_each(name, Pixels::count(result), kGrain, f, stream);
+    return for_each_pixel(name, result, kGrain, f, stream);
   }
 };
 

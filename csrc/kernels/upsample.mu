@@ -54,8 +54,7 @@ struct NearestForward {
   Volume<T> in;
   Axes<C> axes;
 
-  __host__ __device__ void operator()(int64_t i) const {
-    const Pixel p = pixels.locate(i);
+  __host__ __device__ void at(const Pixel& p) const {
     out[p] = in.plane(p)[in.inside(
         N::at(axes.z, p.z),
         N::at(axes.y, p.y),
@@ -72,8 +71,7 @@ struct NearestBackward {
   Volume<T> grad_out;
   Axes<C> axes;
 
-  __host__ __device__ void operator()(int64_t i) const {
-    const Pixel p = pixels.locate(i);
+  __host__ __device__ void at(const Pixel& p) const {
     int32_t first[3];
     int32_t last[3];
     axes.z.readers(p.z, 0, first[0], last[0]);
@@ -112,8 +110,7 @@ struct WeightedForward {
   int32_t height_taps;
   int32_t width_taps;
 
-  __host__ __device__ void operator()(int64_t i) const {
-    const Pixel p = pixels.locate(i);
+  __host__ __device__ void at(const Pixel& p) const {
     const auto deep = Linear<C>::at(axes.z, p.z);
     const auto high = W<C>::at(axes.y, p.y);
     const auto wide = W<C>::at(axes.x, p.x);
@@ -161,8 +158,7 @@ struct WeightedBackward {
   int32_t height_taps;
   int32_t width_taps;
 
-  __host__ __device__ void operator()(int64_t i) const {
-    const Pixel p = pixels.locate(i);
+  __host__ __device__ void at(const Pixel& p) const {
     int32_t first[3];
     int32_t last[3];
     axes.z.readers(p.z, 1, first[0], last[0]);
@@ -210,8 +206,7 @@ struct FilterForward {
   FilterAxis<C> filter;
   int32_t axis;
 
-  __host__ __device__ void operator()(int64_t i) const {
-    const Pixel p = pixels.locate(i);
+  __host__ __device__ void at(const Pixel& p) const {
     const C center = filter.center(along(p, axis));
     int32_t first = 0;
     int32_t last = 0;
@@ -238,8 +233,7 @@ struct FilterBackward {
   FilterAxis<C> filter;
   int32_t axis;
 
-  __host__ __device__ void operator()(int64_t i) const {
-    const Pixel p = pixels.locate(i);
+  __host__ __device__ void at(const Pixel& p) const {
     const int32_t own = along(p, axis);
     int32_t first = 0;
     int32_t last = 0;
@@ -276,7 +270,7 @@ struct Task {
 
   template <class F>
   musaError_t run(const char* name, const F& f) const {
-    return for_each(name, Pixels::count(result), kGrain, f, stream);
+    return for_each_pixel(name, result, kGrain, f, stream);
   }
 };
 
