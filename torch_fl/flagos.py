@@ -96,6 +96,9 @@ def __getattr__(name: str) -> Any:
     # Looking for devices at import would be too early.
     if name == "default_generators":
         return random.default_generators()
+    # Checkpoints keep the generators' states only where this is true.
+    if name == "_initialized":
+        return is_initialized()
     raise AttributeError(f"module 'torch.flagos' has no attribute {name!r}")
 
 

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions that muRAND makes: uniform, normal, integers, Bernoulli,
-// exponential. Nothing waits: scratch is reused in stream order.
+// Distributions that muRAND makes: uniform, normal, integers, Bernoulli.
+// Nothing waits: scratch is reused in stream order.
+#include "csrc/ops/random.h"
 #include "csrc/mudnn/elementwise.h"
 #include "csrc/ops/output.h"
 #include "csrc/rng/murand.h"
 #include "csrc/rng/range.h"
 #include "csrc/routing/register.h"
 #include "csrc/runtime/device.h"
+#include "csrc/runtime/graph.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/native/DistributionTemplates.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/random_ops.h>
 #include <ATen/ops/where.h>
 
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 namespace torch_fl::ops {
 
@@ -81,17 +87,6 @@ class Numbers {
   Tensor made_;
   int64_t count_;
 };
-
-// A flagos generator alone brings a call for a CPU tensor here.
-void check_place(const Tensor& self) {
-  TORCH_CHECK(
-      self.device().is_privateuseone(),
-      "Expected a '",
-      self.device().type(),
-      "' device type for generator but found '",
-      c10::DeviceType::PrivateUse1,
-      "'");
-}
 
 // Doubles are drawn as doubles, all narrower types as floats.
 at::ScalarType drawn_type(const Tensor& self) {
@@ -280,19 +275,6 @@ void fill_bernoulli(
   self.copy_(drawn.le(limits.expand(self.sizes())));
 }
 
-void fill_exponential(
-    const Tensor& self,
-    double rate,
-    const MaybeGenerator& generator) {
-  check_place(self);
-  const runtime::DeviceScope scope(self.device());
-  Numbers numbers(self, drawn_type(self), self.numel());
-  draw_uniform(numbers, generator);
-  numbers.apply(UnaryMode::LOG, Number());
-  numbers.apply(UnaryMode::MUL, Number(-1.0 / rate));
-  numbers.finish();
-}
-
 // What upstream's templates call once they have checked the arguments.
 template <class Rng>
 struct UniformKernel {
@@ -351,16 +333,6 @@ struct BernoulliKernel {
   }
 };
 
-template <class Rng>
-struct ExponentialKernel {
-  void operator()(
-      at::TensorIteratorBase& iter,
-      double rate,
-      const MaybeGenerator& generator) const {
-    fill_exponential(iter.tensor(0), rate, generator);
-  }
-};
-
 namespace checked = at::native::templates;
 using Rng = rng::GeneratorImpl;
 
@@ -415,19 +387,62 @@ Tensor& bernoulli_out(const Tensor& p, MaybeGenerator g, Tensor& out) {
   return checked::bernoulli_out_impl<BernoulliKernel, Rng>(out, p, g);
 }
 
-Tensor& exponential_(Tensor& self, double rate, MaybeGenerator g) {
-  return checked::exponential_impl_<ExponentialKernel, Rng>(self, rate, g);
+// A read of the device, as upstream makes it; none while a graph is captured.
+void check_deviation(const Tensor& std) {
+  TORCH_CHECK(
+      !std.is_complex(),
+      "normal expects standard deviation to be non-complex");
+  if (std.numel() != 0 &&
+      runtime::capture_id(runtime::current_stream().handle()) == 0) {
+    TORCH_CHECK(
+        std.min().ge(0).item<bool>(),
+        "normal expects all elements of std >= 0.0");
+  }
 }
 
 // normal(mean, std) with a tensor on either side.
-template <class Mean, class Std>
-Tensor normal_made(Mean mean, Std std, MaybeGenerator g) {
-  return checked::normal_impl<NormalKernel, Rng>(mean, std, g);
+template <class Mean>
+Tensor&
+normal_out(Mean mean, const Tensor& std, MaybeGenerator g, Tensor& out) {
+  check_place(out);
+  check_same_device(out, std);
+  const runtime::DeviceScope scope(out.device());
+  check_deviation(std);
+  if constexpr (std::is_same_v<Mean, double>) {
+    at::native::resize_output(out, std.sizes());
+  } else {
+    at::native::resize_output(out, at::infer_size(mean.sizes(), std.sizes()));
+  }
+  return normal_(out, 0, 1, std::move(g)).mul_(std).add_(mean);
 }
 
-template <class Mean, class Std>
-Tensor& normal_out(Mean mean, Std std, MaybeGenerator g, Tensor& out) {
-  return checked::normal_out_impl<NormalKernel, Rng>(out, mean, std, g);
+template <class Mean>
+Tensor normal_made(Mean mean, const Tensor& std, MaybeGenerator g) {
+  check_place(std);
+  const runtime::DeviceScope scope(std.device());
+  Tensor out;
+  if constexpr (std::is_same_v<Mean, double>) {
+    out = make_strided({0}, {}, std.options());
+  } else {
+    out = make_strided({0}, {}, mean.options());
+  }
+  return normal_out<Mean>(mean, std, std::move(g), out);
+}
+
+Tensor normal_of_mean(const Tensor& mean, double std, MaybeGenerator g) {
+  return checked::normal_impl<NormalKernel, Rng>(mean, std, std::move(g));
+}
+
+Tensor& normal_of_mean_out(
+    const Tensor& mean,
+    double std,
+    MaybeGenerator g,
+    Tensor& out) {
+  return checked::normal_out_impl<NormalKernel, Rng>(
+      out,
+      mean,
+      std,
+      std::move(g));
 }
 
 } // namespace
@@ -442,14 +457,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   registrar.native<&bernoulli_scalar>("bernoulli_.float");
   registrar.native<&bernoulli_tensor>("bernoulli_.Tensor");
   registrar.native<&bernoulli_out>("bernoulli.out");
-  registrar.native<&exponential_>("exponential_");
   using T = const Tensor&;
-  registrar.native<&normal_made<T, double>>("normal.Tensor_float");
-  registrar.native<&normal_made<double, T>>("normal.float_Tensor");
-  registrar.native<&normal_made<T, T>>("normal.Tensor_Tensor");
-  registrar.native<&normal_out<T, double>>("normal.Tensor_float_out");
-  registrar.native<&normal_out<double, T>>("normal.float_Tensor_out");
-  registrar.native<&normal_out<T, T>>("normal.Tensor_Tensor_out");
+  registrar.native<&normal_of_mean>("normal.Tensor_float");
+  registrar.native<&normal_made<double>>("normal.float_Tensor");
+  registrar.native<&normal_made<T>>("normal.Tensor_Tensor");
+  registrar.native<&normal_of_mean_out>("normal.Tensor_float_out");
+  registrar.native<&normal_out<double>>("normal.float_Tensor_out");
+  registrar.native<&normal_out<T>>("normal.Tensor_Tensor_out");
 }
 
 } // namespace torch_fl::ops
