@@ -253,8 +253,13 @@ void CudaDnn::attention_backward(
   operands[kGradKey] = args.grad_key.address;
   operands[kGradValue] = args.grad_value.address;
   operands[kDeltas] = parts.take(float_bytes(args.forward.lse.numel));
-  if (plan.sums_query())
-    operands[kQuerySums] = parts.take(float_bytes(args.forward.query.numel));
+  if (plan.sums_query()) {
+    const size_t bytes = float_bytes(args.forward.query.numel);
+    operands[kQuerySums] = parts.take(bytes);
+    // Before 9.6 cuDNN added to what it found there.
+    if (cudnnGetVersion() < 90600)
+      check(cudaMemsetAsync(operands[kQuerySums], 0, bytes, to));
+  }
   void* workspace = parts.take(aligned(plan.workspace_bytes()));
   plan.run(context.on(to), operands, workspace);
 }
