@@ -40,6 +40,16 @@ void check_operand(const View& v) {
   }
 }
 
+// An extent of 1 may have come with any stride, 0 too, which cuDNN refuses.
+void tidy_strides(
+    const int64_t (&dims)[kAttentionRank],
+    int64_t (&strides)[kAttentionRank]) {
+  for (int i = kAttentionRank - 2; i >= 0; --i) {
+    if (dims[i] == 1)
+      strides[i] = strides[i + 1] * dims[i + 1];
+  }
+}
+
 // The mask as cuDNN adds it: of the operands' type, [1 or N, 1 or H, L, S].
 struct Bias {
   explicit Bias(const AttentionArgs& args) {
@@ -52,11 +62,14 @@ struct Bias {
         dims[i] = 1;
     }
     numel = dims[0] * dims[1] * dims[2] * dims[3];
+    const bool rows_fit = dims[2] == 1 ||
+        (mask.strides[2] != 0 && mask.strides[2] % kHeadMultiple == 0);
     direct = mask.dtype == args.query.dtype && mask.strides[3] == 1 &&
-        mask.strides[2] != 0 && mask.strides[2] % kHeadMultiple == 0 &&
+        rows_fit &&
         reinterpret_cast<uintptr_t>(mask.address) % kOperandAlign == 0;
     if (direct) {
       std::copy_n(mask.strides, kAttentionRank, strides);
+      tidy_strides(dims, strides);
     } else {
       // Rows begin at multiples of 16 bytes.
       const int64_t row =
@@ -108,7 +121,12 @@ struct Bias {
 
 void put_strides(int64_t (&to)[kAttentionRank], const View& v) {
   check_operand(v);
+  int64_t dims[kAttentionRank];
+  std::copy_n(v.dims, kAttentionRank, dims);
   std::copy_n(v.strides, kAttentionRank, to);
+  if (dims[3] == 1)
+    to[3] = 1;
+  tidy_strides(dims, to);
 }
 
 AttentionKey key_of(const AttentionArgs& args, const Bias& bias) {
