@@ -256,15 +256,17 @@ Side ask_side(const void* pointer) {
 
 void* allocate_device(Device& device, size_t bytes) {
   use_device(device.index());
+  // Bytes are exchanged by half words (scatter): the last one is whole.
+  const size_t whole = bytes + bytes % 2;
   void* pointer = nullptr;
   cudaError_t result = cudaErrorMemoryAllocation;
   if (bytes <= device.memory_bytes()) {
-    result = cudaMalloc(&pointer, bytes);
+    result = cudaMalloc(&pointer, whole);
     if (result == cudaErrorMemoryAllocation) {
       // Pools may keep what nobody uses.
       (void)cudaGetLastError();
       empty_pools(device.index());
-      result = cudaMalloc(&pointer, bytes);
+      result = cudaMalloc(&pointer, whole);
     }
   }
   if (result == cudaErrorMemoryAllocation) {

@@ -101,8 +101,10 @@ bool side_by_side(const ReduceJob& job) {
 bool fits_packs(const ReduceJob& job, bool columns, int64_t width) {
   const Axes& along = columns ? job.kept : job.gone;
   const Axes& across = columns ? job.gone : job.kept;
+  // A lone output has one axis of one step, whatever its stride.
+  const bool lone = across.rank == 1 && across.last_dim() == 1;
   if (!packable(job.in) || along.last_stride() != 1 || !along.in_steps(width) ||
-      !across.in_steps(width) || across.last_stride() % width != 0)
+      !across.in_steps(width) || (!lone && across.last_stride() % width != 0))
     return false;
   // One axis alone may leave a few elements over.
   const bool loose = !columns && along.rank == 1;
