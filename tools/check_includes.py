@@ -81,6 +81,7 @@ SHARED = tuple(
         "host_copy",
         "kernel_operands",
         "math",
+        "sort",
         "tensor_lists",
     )
 )

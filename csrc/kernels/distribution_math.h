@@ -88,7 +88,7 @@ __host__ __device__ typename M::Real waiting(typename M::Bits bits) {
 inline PhiloxPlace place_of(const FlSequence& s) {
   return {
       s.seed,
-      s.offset / 4,
+      (s.offset + 3) / 4, // set_offset may stand within a block
       s.words == nullptr ? nullptr : reachable<uint64_t>(s.words)};
 }
 

@@ -54,7 +54,7 @@ struct PhiloxPlace {
     if (words == nullptr) {
       return *this;
     }
-    return {words[0], words[1] / 4 + counter, nullptr};
+    return {words[0], (words[1] + 3) / 4 + counter, nullptr};
   }
   __host__ __device__ PhiloxBlock block(int64_t i) const {
     return philox_block(key, counter + static_cast<uint64_t>(i), 0);

@@ -10,6 +10,7 @@
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/norm_except_dim.h>
 #include <ATen/ops/norm_meta.h>
 #include <ATen/ops/renorm_meta.h>
 #include <ATen/ops/sum.h>
@@ -211,6 +212,37 @@ Tensor& addbmm_inplace(
   return addbmm_out(self, batch1, batch2, beta, alpha, self);
 }
 
+// Sums of all dimensions but `dim`, which keep their places.
+Tensor sum_but(const Tensor& self, int64_t dim) {
+  c10::DimVector others;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (d != dim) {
+      others.push_back(d);
+    }
+  }
+  return others.empty() ? self : at::sum(self, others, /*keepdim=*/true);
+}
+
+std::tuple<Tensor, Tensor>
+weight_norm(const Tensor& v, const Tensor& g, int64_t dim) {
+  const Tensor norms = at::norm_except_dim(v, 2, dim);
+  return {v.mul(g.div(norms)), norms};
+}
+
+std::tuple<Tensor, Tensor> weight_norm_backward(
+    const Tensor& grad_w,
+    const Tensor& v,
+    const Tensor& g,
+    const Tensor& norms,
+    int64_t dim) {
+  TORCH_CHECK(v.is_contiguous(), "saved_v must be contiguous");
+  TORCH_CHECK(g.is_contiguous(), "saved_g must be contiguous");
+  TORCH_CHECK(norms.is_contiguous(), "saved_norms must be contiguous");
+  const Tensor along = sum_but(grad_w.mul(v), dim);
+  const Tensor across = grad_w.sub(v.mul(along.div(norms.mul(norms))));
+  return {across.mul(g.div(norms)), along.div(norms)};
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
   r.native<&trace>("trace");
@@ -220,6 +252,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<Norm>(r, "norm.ScalarOpt_dim", nullptr, "norm.out");
   structured<NormAs>(r, "norm.ScalarOpt_dim_dtype", nullptr, "norm.dtype_out");
   structured<Renorm>(r, "renorm", "renorm_", "renorm.out");
+  r.native<&weight_norm>("_weight_norm_interface");
+  r.native<&weight_norm_backward>("_weight_norm_interface_backward");
   r.native<&addbmm>("addbmm");
   r.native<&addbmm_inplace>("addbmm_");
   r.native<&addbmm_out>("addbmm.out");

@@ -108,7 +108,7 @@ Tensor& searchsorted_out(
       order,
       self,
       sorted,
-      sorter.defined() ? sorter : sorted);
+      sorter);
   const Tensor made = out.is_contiguous() ? out : make_dense_like(out);
   run_search(
       either(boundaries, sorted),
