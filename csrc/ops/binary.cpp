@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of two tensors, or a tensor and a number.
+#include "csrc/ops/complex.h"
 #include "csrc/ops/elementwise.h"
 
 #include <ATen/ScalarOps.h>
@@ -109,14 +110,22 @@ struct AddLike : Meta {
     // BOOL + BOOL is OR; torch refuses BOOL - BOOL in meta.
     const bool logic =
         this->common_dtype() == at::kBool && !subtract && alpha.toBool();
-    return !alpha.isComplex() &&
-        (computes(*this) || (logic && readable(*this)));
+    return computes_complex(*this, this->common_dtype()) ||
+        (!alpha.isComplex() && (computes(*this) || (logic && readable(*this))));
   }
   void impl(
       const Tensor& /*self*/,
       const Tensor& /*other*/,
       const at::Scalar& alpha,
       const Tensor& /*out*/) {
+    if (c10::isComplexType(this->common_dtype())) {
+      compute_complex(
+          *this,
+          this->common_dtype(),
+          subtract ? ComplexOp::kSub : ComplexOp::kAdd,
+          alpha);
+      return;
+    }
     const Operands v(*this, this->common_dtype());
     if (v.compute == at::kBool) {
       mudnn::binary(v, kOr);
@@ -259,7 +268,9 @@ Tensor remainder_of_number(const at::Scalar& self, const Tensor& other) {
       other);
 }
 
-using Mul = ByRow<at::meta::structured_mul_Tensor, kMul, &kAnd>;
+using Mul = WithComplex<
+    ByRow<at::meta::structured_mul_Tensor, kMul, &kAnd>,
+    ComplexOp::kMul>;
 using Maximum = ByRow<at::meta::structured_maximum, kMax, &kOr>;
 using Minimum = ByRow<at::meta::structured_minimum, kMin, &kAnd>;
 
@@ -268,7 +279,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<Add>(r, "add.Tensor", "add_.Tensor", "add.out");
   structured<Sub>(r, "sub.Tensor", "sub_.Tensor", "sub.out");
   structured<Mul>(r, "mul.Tensor", "mul_.Tensor", "mul.out");
-  structured<Div>(r, "div.Tensor", "div_.Tensor", "div.out");
+  structured<WithComplex<Div, ComplexOp::kDiv>>(
+      r,
+      "div.Tensor",
+      "div_.Tensor",
+      "div.out");
   structured<DivMode>(r, "div.Tensor_mode", "div_.Tensor_mode", "div.out_mode");
   structured<FloorDivide>(
       r,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons and logic.
+#include "csrc/ops/complex.h"
 #include "csrc/ops/elementwise.h"
 
 #include <ATen/ops/eq_meta.h>
@@ -100,16 +101,15 @@ struct Logical : ComparisonMeta {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
   namespace meta = at::meta;
-  structured<Compare<meta::structured_eq_Tensor, kEq>>(
+  structured<
+      WithComplex<Compare<meta::structured_eq_Tensor, kEq>, ComplexTo::kEqual>>(
       r,
       "eq.Tensor",
       "eq_.Tensor",
       "eq.Tensor_out");
-  structured<Compare<meta::structured_ne_Tensor, kNe>>(
-      r,
-      "ne.Tensor",
-      "ne_.Tensor",
-      "ne.Tensor_out");
+  structured<WithComplex<
+      Compare<meta::structured_ne_Tensor, kNe>,
+      ComplexTo::kNotEqual>>(r, "ne.Tensor", "ne_.Tensor", "ne.Tensor_out");
   structured<Compare<meta::structured_lt_Tensor, kLt>>(
       r,
       "lt.Tensor",
@@ -130,16 +130,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       "ge.Tensor",
       "ge_.Tensor",
       "ge.Tensor_out");
-  structured<CompareNumber<meta::structured_eq_Scalar, kEq>>(
-      r,
-      "eq.Scalar",
-      "eq_.Scalar",
-      "eq.Scalar_out");
-  structured<CompareNumber<meta::structured_ne_Scalar, kNe>>(
-      r,
-      "ne.Scalar",
-      "ne_.Scalar",
-      "ne.Scalar_out");
+  structured<WithComplexNumber<
+      CompareNumber<meta::structured_eq_Scalar, kEq>,
+      ComplexTo::kEqual>>(r, "eq.Scalar", "eq_.Scalar", "eq.Scalar_out");
+  structured<WithComplexNumber<
+      CompareNumber<meta::structured_ne_Scalar, kNe>,
+      ComplexTo::kNotEqual>>(r, "ne.Scalar", "ne_.Scalar", "ne.Scalar_out");
   structured<CompareNumber<meta::structured_lt_Scalar, kLt>>(
       r,
       "lt.Scalar",

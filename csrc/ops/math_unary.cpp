@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one tensor that muDNN has no mode for.
+#include "csrc/ops/complex.h"
 #include "csrc/ops/math.h"
 #include "csrc/ops/structured.h"
 
@@ -86,6 +87,10 @@ struct Signbit : at::meta::structured_signbit {
 
 // What torch's own functions without a structured class call.
 void angle_kernel(at::TensorIteratorBase& iter) {
+  if (computes_complex(iter, iter.dtype(1))) {
+    compute_complex(iter, iter.dtype(1), ComplexTo::kAngle);
+    return;
+  }
   require_floats("angle", iter.common_dtype());
   compute(iter, iter.common_dtype(), kFlAngle);
 }

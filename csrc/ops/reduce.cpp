@@ -9,6 +9,7 @@
 #include <ATen/ops/mean_meta.h>
 #include <ATen/ops/prod_meta.h>
 #include <ATen/ops/sum_meta.h>
+#include <ATen/ops/view_as_real.h>
 
 #include <limits>
 
@@ -30,7 +31,9 @@ struct Total : Meta {
       at::OptionalIntArrayRef /*dim*/,
       bool /*keepdim*/,
       const OptDtype& dtype) {
-    return known(self) && real_dtype(dtype) && known(this->maybe_get_output(0));
+    const Tensor& out = this->maybe_get_output(0);
+    return is_complex(self, out) ||
+        (known(self) && real_dtype(dtype) && known(out));
   }
   void impl(
       const Tensor& self,
@@ -38,7 +41,29 @@ struct Total : Meta {
       bool /*keepdim*/,
       OptDtype /*dtype*/,
       const Tensor& out) {
-    total(self, out, dim_mask(self, dim), mode, kEmpty);
+    const DimMask dims = dim_mask(self, dim);
+    if (out.is_complex() && self.dim() == 0) {
+      out.copy_(self);
+    } else if (out.is_complex()) {
+      // Both parts are summed beside each other.
+      total(
+          at::view_as_real(self.to(out.scalar_type()).resolve_conj()),
+          at::view_as_real(out),
+          dims,
+          mode,
+          kEmpty);
+    } else {
+      total(self, out, dims, mode, kEmpty);
+    }
+  }
+
+ private:
+  static bool is_complex(const Tensor& self, const Tensor& out) {
+    const auto pair = [](const Tensor& t) {
+      return t.scalar_type() == at::kComplexFloat ||
+          t.scalar_type() == at::kComplexDouble;
+    };
+    return pair(self) && pair(out);
   }
 };
 using Sum = Total<at::meta::structured_sum_dim_IntList, ReduceMode::ADD>;

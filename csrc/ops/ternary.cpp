@@ -7,8 +7,10 @@
 #include <ATen/ops/clamp_max_meta.h>
 #include <ATen/ops/clamp_meta.h>
 #include <ATen/ops/clamp_min_meta.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/lerp_meta.h>
 #include <ATen/ops/result_type.h>
+#include <ATen/ops/view_as_real.h>
 
 #include <cmath>
 #include <limits>
@@ -242,14 +244,44 @@ struct Where : at::TensorIteratorBase {
               .add_borrowed_const_input(other));
   }
   bool accepts(const Tensor&, const Tensor&, const Tensor&) {
-    return mudnn::has_dnn_type(type_) && readable(*this) && !is_cpu_scalar(1) &&
-        dtype(1) == at::kBool;
+    if (is_cpu_scalar(1) || dtype(1) != at::kBool) {
+      return false;
+    }
+    return is_pair() ? ndim() < mudnn::Operands::kMaxRank
+                     : mudnn::has_dnn_type(type_) && readable(*this);
   }
-  void impl(const Tensor&, const Tensor&, const Tensor&, const Tensor&) {
-    mudnn::select(Operands(*this, type_));
+  void impl(
+      const Tensor& condition,
+      const Tensor& self,
+      const Tensor& other,
+      const Tensor& out) {
+    if (!is_pair()) {
+      mudnn::select(Operands(*this, type_));
+      return;
+    }
+    // Both parts of a complex number are chosen alike.
+    const auto parts = [&](const Tensor& t) {
+      return at::view_as_real(
+          t.device() == out.device() ? t.to(type_)
+                                     : at::full({}, t.item(), out.options()));
+    };
+    at::TensorIterator iter =
+        at::TensorIteratorConfig()
+            .set_check_mem_overlap(false)
+            .check_all_same_dtype(false)
+            .resize_outputs(false)
+            .add_owned_output(at::view_as_real(out))
+            .add_owned_const_input(condition.unsqueeze(-1))
+            .add_owned_const_input(parts(self))
+            .add_owned_const_input(parts(other))
+            .build();
+    mudnn::select(Operands(iter, c10::toRealValueType(type_)));
   }
 
  private:
+  bool is_pair() const {
+    return type_ == at::kComplexFloat || type_ == at::kComplexDouble;
+  }
   at::ScalarType type_ = at::kFloat;
 };
 

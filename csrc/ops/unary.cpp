@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of one tensor, and the backward of activations.
+#include "csrc/ops/complex.h"
 #include "csrc/ops/elementwise.h"
 
 #include <ATen/ops/acos_meta.h>
@@ -257,11 +258,25 @@ struct LeakyReluBackward : at::meta::structured_leaky_relu_backward {
 };
 
 struct IsNan : TestMeta {
-  bool accepts(const Tensor& /*self*/) {
-    return plain_float(common_dtype()) && readable(*this);
+  bool accepts(const Tensor& self) {
+    return computes_complex(*this, self.scalar_type()) ||
+        (plain_float(common_dtype()) && readable(*this));
   }
-  void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
-    mudnn::unary_to_bool(Operands(*this, common_dtype()), UnaryMode::IS_NAN);
+  void impl(const Tensor& self, const Tensor& out) {
+    if (self.is_complex()) {
+      // Not a number, in either part, is not equal to itself.
+      at::TensorIterator twice = at::TensorIteratorConfig()
+                                     .set_check_mem_overlap(false)
+                                     .check_all_same_dtype(false)
+                                     .resize_outputs(false)
+                                     .add_owned_output(out)
+                                     .add_owned_const_input(self)
+                                     .add_owned_const_input(self)
+                                     .build();
+      compute_complex(twice, self.scalar_type(), ComplexTo::kNotEqual);
+    } else {
+      mudnn::unary_to_bool(Operands(*this, common_dtype()), UnaryMode::IS_NAN);
+    }
   }
 };
 
@@ -295,7 +310,39 @@ struct LogicalNot : TestMeta {
   }
 };
 
-using Abs = Plain<SameTypeMeta, UnaryMode::ABS>;
+// A complex number's absolute value is real.
+struct AbsMeta : at::TensorIteratorBase {
+  void meta(const Tensor& self) {
+    const Tensor& out = maybe_get_output(0);
+    if (!self.is_complex()) {
+      build_borrowing_unary_op(out, self);
+      return;
+    }
+    TORCH_CHECK(
+        !out.is_same(self),
+        "In-place abs is not supported for complex tensors.");
+    at::TensorIteratorConfig config;
+    config.check_all_same_dtype(false);
+    if (!out.defined()) {
+      config.declare_static_dtype(c10::toRealValueType(self.scalar_type()));
+    }
+    build(config.add_borrowed_output(out).add_borrowed_const_input(self));
+  }
+};
+
+struct Abs : Plain<AbsMeta, UnaryMode::ABS> {
+  bool accepts(const Tensor& self) {
+    return self.is_complex() ? computes_complex(*this, self.scalar_type())
+                             : computes(*this);
+  }
+  void impl(const Tensor& self, const Tensor& /*out*/) {
+    if (self.is_complex()) {
+      compute_complex(*this, self.scalar_type(), ComplexTo::kAbs);
+    } else {
+      kernel(Operands(*this, common_dtype()));
+    }
+  }
+};
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
@@ -357,7 +404,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       "silu_",
       "silu.out");
   structured<Plain<meta::structured_erf, M::ERF>>(r, "erf", "erf_", "erf.out");
-  structured<Plain<meta::structured_reciprocal, M::RECIPROCAL>>(
+  structured<WithComplexOne<
+      Plain<meta::structured_reciprocal, M::RECIPROCAL>,
+      ComplexOp::kReciprocal>>(
       r,
       "reciprocal",
       "reciprocal_",
@@ -367,7 +416,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       "sign",
       "sign_",
       "sign.out");
-  structured<Plain<meta::structured_sgn, M::SIGN>>(r, "sgn", "sgn_", "sgn.out");
+  structured<
+      WithComplexOne<Plain<meta::structured_sgn, M::SIGN>, ComplexOp::kSgn>>(
+      r,
+      "sgn",
+      "sgn_",
+      "sgn.out");
   structured<Rounding<meta::structured_floor, M::FLOOR>>(
       r,
       "floor",
@@ -388,7 +442,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       "trunc",
       "trunc_",
       "trunc.out");
-  structured<Neg>(r, "neg", "neg_", "neg.out");
+  structured<WithComplexOne<Neg, ComplexOp::kNeg>>(r, "neg", "neg_", "neg.out");
   structured<Expm1>(r, "expm1", "expm1_", "expm1.out");
   structured<Abs>(r, "abs", "abs_", "abs.out");
   structured<Relu>(r, "relu", "relu_", "relu.out");

@@ -31,19 +31,22 @@ def test_strict_names_operator_dtypes_and_shapes() -> None:
     x = torch.randn(2, 3, device="flagos")
     with pytest.raises(
         RuntimeError,
-        match=r"FLAGOS_STRICT=1 forbids the CPU fallback of aten::sinh\(Float\[2, 3\]",
+        match=r"forbids the CPU fallback of aten::special_bessel_j0\(Float\[2, 3\]",
     ):
-        torch.sinh(x)
+        torch.special.bessel_j0(x)
 
 
 def test_calls_are_counted_by_operator(lenient: None) -> None:
-    x = torch.randn(2, 3)
+    x = torch.rand(2, 3)
     X = x.to("flagos")
-    close(torch.sinh(X), torch.sinh(x))
-    close(torch.sinh(X), torch.sinh(x))
-    close(torch.atan2(X, X), torch.atan2(x, x))
-    assert torch_fl.fallbacks() == {"aten::sinh": 2, "aten::atan2": 1}
-    assert torch_fl.fallbacks(raw=True) == {"aten::sinh.out": 2, "aten::atan2.out": 1}
+    close(torch.special.bessel_j0(X), torch.special.bessel_j0(x))
+    close(torch.special.bessel_j0(X), torch.special.bessel_j0(x))
+    close(torch.igamma(X, X), torch.igamma(x, x))
+    assert torch_fl.fallbacks() == {"aten::special_bessel_j0": 2, "aten::igamma": 1}
+    assert torch_fl.fallbacks(raw=True) == {
+        "aten::special_bessel_j0.out": 2,
+        "aten::igamma.out": 1,
+    }
     torch_fl.reset_fallbacks()
     assert torch_fl.fallbacks() == {}
 
@@ -58,8 +61,8 @@ def test_native_operators_are_not_counted(lenient: None) -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x, out: torch.sinh(x, out=out),
-        lambda x, out: out.copy_(x).sinh_(),
+        lambda x, out: torch.special.bessel_j0(x, out=out),
+        lambda x, out: out.copy_(x).abs_().igamma_(x.abs()),
         lambda x, out: torch.triu(x, out=out),
         lambda x, out: torch.flip(x, (0,)),
         lambda x, out: torch.sort(x, 1).values,
@@ -85,26 +88,24 @@ def test_values_are_the_cpus(lenient: None, function: object) -> None:
 def test_out_is_resized_and_returned(lenient: None) -> None:
     x = torch.randn(4, 4, device="flagos")
     out = torch.empty(0, device="flagos")
-    assert torch.sinh(x, out=out) is out
-    close(out, torch.sinh(x.cpu()))
+    assert torch.special.bessel_j0(x, out=out) is out
+    close(out, torch.special.bessel_j0(x.cpu()))
 
 
 def test_refused_dtypes_are_counted(lenient: None) -> None:
-    a = torch.randint(0, 8, (3, 4))
     c = torch.randn(3, 4, dtype=torch.complex64)
-    A, C = a.to("flagos"), c.to("flagos")
-    close(A**3, a**3)
-    close(C * C, c * c)
-    close(C + 1, c + 1)
-    close(C.sum(), c.sum())
-    close(C.abs(), c.abs())
+    C = c.to("flagos")
+    near = {"rtol": 1e-5, "atol": 1e-5}
+    close(C**3, c**3, **near)
+    close(C.exp(), c.exp(), **near)
+    close(C.prod(), c.prod(), **near)
     counted = torch_fl.fallbacks()
     assert counted["aten::pow.Tensor_Scalar"] == 1
-    assert counted["aten::mul.Tensor"] == 1
+    assert counted["aten::exp"] == 1
     z = C.clone()
-    z.mul_(2)
-    close(z, c * 2)
-    close(torch.add(C, C, out=torch.empty_like(C)), c + c)
+    z.sqrt_()
+    close(z, c.sqrt(), **near)
+    close(torch.exp(C, out=torch.empty_like(C)), c.exp(), **near)
 
 
 def test_mixed_devices_are_refused(lenient: None) -> None:
@@ -112,18 +113,18 @@ def test_mixed_devices_are_refused(lenient: None) -> None:
     with pytest.raises(
         RuntimeError, match="Expected all tensors to be on the same device"
     ):
-        torch.atan2(x, torch.randn(3))
+        torch.igamma(x, torch.randn(3))
     with pytest.raises(RuntimeError, match="same device"):
         torch.dist(x, torch.randn(3))
 
 
 def test_two_devices_are_refused(lenient: None, two_devices: None) -> None:
     with pytest.raises(RuntimeError, match="same device"):
-        torch.atan2(torch.ones(3, device="flagos:0"), torch.ones(3, device="flagos:1"))
+        torch.igamma(torch.ones(3, device="flagos:0"), torch.ones(3, device="flagos:1"))
 
 
 def test_results_stay_on_the_operands_device(lenient: None, two_devices: None) -> None:
-    assert torch.sinh(torch.ones(3, device="flagos:1")).device.index == 1
+    assert torch.special.bessel_j0(torch.ones(3, device="flagos:1")).device.index == 1
 
 
 def test_operator_without_any_kernel_says_so(lenient: None) -> None:
@@ -151,21 +152,24 @@ def test_log_names_each_operator_once() -> None:
     done = run_python(
         "import torch, torch_fl\n"
         "x = torch.ones(2, 3, device='flagos')\n"
-        "for _ in range(3): torch.sinh(x); torch.flip(x, (0,))\n",
+        "for _ in range(3): torch.special.bessel_j0(x); torch.frexp(x)\n",
         FLAGOS_LOG_FALLBACK="1",
         FLAGOS_STRICT="0",
     )
     assert done.returncode == 0, done.stderr
     lines = [s for s in done.stderr.splitlines() if s.startswith("[flagos fallback]")]
     assert lines == [
-        "[flagos fallback] aten::sinh runs on the CPU (Float[2, 3], Float[2, 3])",
-        "[flagos fallback] aten::flip runs on the CPU (Float[2, 3])",
+        "[flagos fallback] aten::special_bessel_j0 runs on the CPU "
+        "(Float[2, 3], Float[2, 3])",
+        "[flagos fallback] aten::frexp runs on the CPU "
+        "(Float[2, 3], Float[2, 3], Int[2, 3])",
     ]
 
 
 def test_fallbacks_are_silent_unless_asked() -> None:
     done = run_python(
-        "import torch, torch_fl\ntorch.sinh(torch.ones(2, device='flagos'))",
+        "import torch, torch_fl\n"
+        "torch.special.bessel_j0(torch.ones(2, device='flagos'))",
         FLAGOS_STRICT="0",
         FLAGOS_LOG_FALLBACK=None,
     )
