@@ -17,13 +17,6 @@ template <class C>
 __host__ __device__ C less(C x, C y) {
   return is_nan(x) || x < y ? x : y;
 }
-// torch's two formulas, so that both ends are exact.
-template <class C>
-__host__ __device__ C lerp(C x, C y, C weight) {
-  return fabs(weight) < C(0.5) ? x + weight * (y - x)
-                               : y - (y - x) * (C(1) - weight);
-}
-
 } // namespace
 
 FL_OF_ONE(kFlEachAbs, "foreach_abs", kFloats, fabs(x))

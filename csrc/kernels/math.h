@@ -27,13 +27,15 @@ enum FlUnary : int32_t {
   kFlCosh,
   kFlElu, // [negative slope, positive slope, slope of the argument]
   kFlExp2,
+  kFlExpm1,
   kFlErfc,
   kFlFrac,
   kFlHardshrink, // [lambda]
   kFlLogSigmoid,
-  kFlLogit,    // [epsilon, negative for none]
-  kFlNanToNum, // [for NaN, for +inf, for -inf]
-  kFlRoundTo,  // [decimals]
+  kFlLogit,       // [epsilon, negative for none]
+  kFlNanToNum,    // [for NaN, for +inf, for -inf]
+  kFlPowerNumber, // [exponent, not negative]; integers only
+  kFlRoundTo,     // [decimals]
   kFlSinc,
   kFlSinh,
   kFlSoftplus,   // [beta, threshold]
@@ -70,7 +72,8 @@ enum FlBinary : int32_t {
   kFlHeaviside, // *
   kFlHuber,     // [delta]
   kFlHypot,
-  kFlLcm, // integers only
+  kFlLcm,        // integers only
+  kFlLerpNumber, // [weight]: from, to
   kFlLogaddexp,
   kFlLogaddexp2,
   kFlPower,      // integers only

@@ -42,25 +42,6 @@ __host__ __device__ C lcm(C x, C y) {
   return divisor == C(0) ? C(0) : absolute(static_cast<C>(x / divisor * y));
 }
 
-// Of integers, wrapping; a negative exponent leaves 1 and -1 only.
-template <class C>
-__host__ __device__ C power(C base, C exponent) {
-  if constexpr (std::is_signed_v<C>) {
-    if (exponent < C(0)) {
-      return base == C(1) ? C(1)
-          : base == C(-1) ? (exponent % 2 == 0 ? C(1) : base)
-                          : C(0);
-    }
-  }
-  uint64_t result = 1;
-  uint64_t square = static_cast<uint64_t>(base);
-  for (auto left = static_cast<uint64_t>(exponent); left != 0; left >>= 1) {
-    result *= (left & 1) != 0 ? square : 1;
-    square *= square;
-  }
-  return static_cast<C>(result);
-}
-
 template <class C>
 __host__ __device__ C huber(C x, C y, C delta) {
   const C off = fabs(x - y);
@@ -155,6 +136,7 @@ FL_OF_TWO(
                    : C(0))
 FL_OF_TWO(kFlHuber, "huber", kFloats, huber(x, y, p[0]))
 FL_OF_TWO(kFlHypot, "hypot", kFloats, hypot(x, y))
+FL_OF_TWO(kFlLerpNumber, "lerp", kFloats, lerp(x, y, p[0]))
 FL_OF_TWO(kFlLcm, "lcm", kIntegers, lcm(x, y))
 FL_OF_TWO(kFlLogaddexp, "logaddexp", kFloats, logaddexp(x, y))
 FL_OF_TWO(kFlLogaddexp2, "logaddexp2", kFloats, logaddexp2(x, y))

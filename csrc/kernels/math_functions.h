@@ -6,6 +6,7 @@
 #include <math.h> // mcc and nvcc know its functions on the device
 
 #include <cstdint>
+#include <type_traits>
 
 namespace torch_fl::kernels {
 
@@ -96,6 +97,32 @@ __host__ __device__ constexpr float precision(float) {
 }
 __host__ __device__ constexpr double precision(double) {
   return 1.1102230246251565e-16;
+}
+
+// torch's two formulas, so that both ends are exact.
+template <class C>
+__host__ __device__ C lerp(C x, C y, C weight) {
+  return fabs(weight) < C(0.5) ? x + weight * (y - x)
+                               : y - (y - x) * (C(1) - weight);
+}
+
+// Of integers, wrapping; a negative exponent leaves 1 and -1 only.
+template <class C>
+__host__ __device__ C power(C base, C exponent) {
+  if constexpr (std::is_signed_v<C>) {
+    if (exponent < C(0)) {
+      return base == C(1) ? C(1)
+          : base == C(-1) ? (exponent % 2 == 0 ? C(1) : base)
+                          : C(0);
+    }
+  }
+  uint64_t result = 1;
+  auto square = static_cast<uint64_t>(base);
+  for (auto left = static_cast<uint64_t>(exponent); left != 0; left >>= 1) {
+    result *= (left & 1) != 0 ? square : 1;
+    square *= square;
+  }
+  return static_cast<C>(result);
 }
 
 } // namespace torch_fl::kernels

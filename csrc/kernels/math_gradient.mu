@@ -73,13 +73,6 @@ __host__ __device__ C cross_entropy_gradient(C x, C y, C z) {
   return x * (y - z) / (width < C(1e-12) ? C(1e-12) : width);
 }
 
-// torch's two formulas, so that both ends are exact.
-template <class C>
-__host__ __device__ C lerp(C x, C y, C weight) {
-  return fabs(weight) < C(0.5) ? x + weight * (y - x)
-                               : y - (y - x) * (C(1) - weight);
-}
-
 // z: the gate.
 template <class C>
 __host__ __device__ C glu_gradient(C x, C y, C z) {

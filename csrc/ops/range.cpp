@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences on kernels of ours: linspace, logspace, indices of triangles.
+// Sequences on kernels of ours: linspace, logspace, range, indices of
+// triangles.
 #include "csrc/kernels/range.h"
 
 #include "csrc/ops/kernel_operands.h"
@@ -9,6 +10,8 @@
 
 #include <ATen/InitialTensorOptions.h>
 #include <ATen/native/TensorFactories.h>
+
+#include <cmath>
 
 namespace torch_fl::ops {
 
@@ -107,6 +110,46 @@ Tensor& logspace(
   return out;
 }
 
+// torch.range: both ends belong to it.
+Tensor& range(
+    const at::Scalar& start,
+    const at::Scalar& end,
+    const at::Scalar& step,
+    Tensor& out) {
+  if (!takes(out, start, end) || step.isComplex()) {
+    return routing::ToCpuByName<Tensor&(
+        const at::Scalar&,
+        const at::Scalar&,
+        const at::Scalar&,
+        Tensor&)>::call("range.out", start, end, step, out);
+  }
+  const bool whole =
+      c10::isIntegralType(out.scalar_type(), /*includeBool=*/false);
+  const auto value = [&](const at::Scalar& number) {
+    return whole ? static_cast<double>(number.toLong()) : number.toDouble();
+  };
+  FlSpace space{};
+  space.start = value(start);
+  space.step = value(step);
+  const double last = value(end);
+  TORCH_CHECK(space.step > 0 || space.step < 0, "step must be nonzero");
+  TORCH_CHECK(
+      std::isfinite(space.start) && std::isfinite(last),
+      "unsupported range: ",
+      space.start,
+      " -> ",
+      last);
+  TORCH_CHECK(
+      space.step > 0 ? last >= space.start : last <= space.start,
+      "upper bound and lower bound inconsistent with step sign");
+  space.n = static_cast<int64_t>((last - space.start) / space.step + 1);
+  space.end = space.start + space.step * static_cast<double>(space.n - 1);
+  const runtime::DeviceScope scope(out.device());
+  const Tensor target = space_target(out, space.n);
+  run_space(space, target, out);
+  return out;
+}
+
 Tensor triangle(
     bool lower,
     int64_t rows,
@@ -159,6 +202,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
   r.native<&linspace>("linspace.out");
   r.native<&logspace>("logspace.out");
+  r.native<&range>("range.out");
   r.native<&triangle_indices<true>>("tril_indices");
   r.native<&triangle_indices<false>>("triu_indices");
 }

@@ -72,6 +72,21 @@ def test_a_large_triangle() -> None:
     assert torch.equal(have.cpu(), torch.tril_indices(2000, 1500, 3))
 
 
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+@pytest.mark.parametrize("dtype", [*FLOATS[:2], *INTEGERS], ids=str)
+def test_range_holds_both_ends(dtype) -> None:
+    for start, end, step in ((0, 6, 2), (1, 8, 3), (5, 5, 1), (9, 2, -2)):
+        if dtype == torch.uint8 and step < 0:
+            continue
+        have = torch.range(start, end, step, dtype=dtype, device="flagos")
+        want = torch.range(start, end, step, dtype=dtype)
+        torch.testing.assert_close(have.cpu(), want)
+    with pytest.raises(RuntimeError, match="step must be nonzero"):
+        torch.range(1, 2, 0, device="flagos")
+    with pytest.raises(RuntimeError, match="inconsistent with step sign"):
+        torch.range(3, 1, device="flagos")
+
+
 def test_nothing_falls_back() -> None:
     torch_fl.reset_fallbacks()
     torch.linspace(0, 1, 5, device="flagos")
