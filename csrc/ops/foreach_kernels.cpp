@@ -2,8 +2,9 @@
 // Lists of tensors, as optimizers use them: one launch for many tensors. Lists
 // that are not made of equal dense floating tensors take torch's own loop,
 // which reports every error too.
-#include "csrc/kernels/foreach.h"
+#include "csrc/ops/foreach_lists.h"
 
+#include "csrc/kernels/foreach.h"
 #include "csrc/ops/kernel_operands.h"
 #include "csrc/ops/output.h"
 #include "csrc/ops/tensor_lists.h"
@@ -23,7 +24,6 @@
 #include <ATen/ops/_foreach_lerp_native.h>
 #include <ATen/ops/_foreach_mul_native.h>
 #include <ATen/ops/_foreach_neg_native.h>
-#include <ATen/ops/_foreach_norm_native.h>
 #include <ATen/ops/_foreach_pow_native.h>
 #include <ATen/ops/_foreach_reciprocal_native.h>
 #include <ATen/ops/_foreach_rsqrt_native.h>
@@ -33,7 +33,6 @@
 #include <ATen/ops/_foreach_zero_native.h>
 #include <c10/util/SmallVector.h>
 
-#include <limits>
 #include <vector>
 
 namespace torch_fl::ops {
@@ -47,11 +46,6 @@ using at::TensorList;
 using Made = std::vector<Tensor>;
 namespace native = at::native;
 
-// Elements lie one behind the other, in whatever order of dimensions.
-bool packed(const Tensor& t) {
-  return t.is_contiguous() || t.is_non_overlapping_and_dense();
-}
-
 bool apart_or_same(const Tensor& a, const Tensor& b) {
   return a.storage_offset() == b.storage_offset() ||
       !a.storage().is_alias_of(b.storage());
@@ -62,27 +56,6 @@ bool matches(const Tensor& first, const Tensor& other) {
       other.device() == first.device() && other.sizes() == first.sizes() &&
       other.strides() == first.strides() && !other.is_neg() &&
       apart_or_same(first, other);
-}
-
-// Whether one launch can do it: a list of one floating dtype on one device,
-// without gaps.
-bool fast(TensorList self) {
-  if (self.empty()) {
-    return false;
-  }
-  const c10::Device device = self[0].device();
-  const at::ScalarType type = self[0].scalar_type();
-  if (!device.is_privateuseone() || !c10::isFloatingType(type) ||
-      !has_kernel_type(type)) {
-    return false;
-  }
-  for (const Tensor& t : self) {
-    if (t.device() != device || t.scalar_type() != type || t.is_neg() ||
-        !packed(t)) {
-      return false;
-    }
-  }
-  return true;
 }
 
 bool is_real(const Scalar& value) {
@@ -213,7 +186,7 @@ template <
     void (*slow_)(TensorList, A...)>
 struct Form<op, slow, slow_> {
   static bool quick(TensorList self, const A&... args) {
-    return fast(self) && (takes(self, args) && ... && true);
+    return one_launch_takes(self) && (takes(self, args) && ... && true);
   }
   static Arguments collect(TensorList out, TensorList self, const A&... args) {
     Arguments collected;
@@ -262,7 +235,7 @@ struct ScaledElement : Base {
 };
 
 void copy(TensorList self, TensorList source, bool non_blocking) {
-  if (!fast(self) || !takes(self, source)) {
+  if (!one_launch_takes(self) || !takes(self, source)) {
     return native::foreach_tensor_copy_list_kernel_slow_(
         self,
         source,
@@ -275,106 +248,13 @@ void copy(TensorList self, TensorList source, bool non_blocking) {
 }
 
 void zero(TensorList self) {
-  if (!fast(self)) {
+  if (!one_launch_takes(self)) {
     return native::foreach_tensor_zero_slow_(self);
   }
   Arguments lists;
   lists.add(self);
   lists.add(self);
   start(kFlEachZero, lists);
-}
-
-// ---- norms
-
-std::optional<FlNorm> norm_of(const Scalar& ord) {
-  if (!is_real(ord)) {
-    return std::nullopt;
-  }
-  const double order = ord.toDouble();
-  if (order == 0) {
-    return kFlNormCount;
-  }
-  if (order == 1) {
-    return kFlNormSum;
-  }
-  if (order == 2) {
-    return kFlNormRoot;
-  }
-  if (order == std::numeric_limits<double>::infinity()) {
-    return kFlNormMax;
-  }
-  return std::nullopt;
-}
-
-// The greatest of nothing is an error, which torch's loop reports.
-bool all_filled(TensorList self) {
-  for (const Tensor& t : self) {
-    if (t.numel() == 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Each tensor's views of one workspace: offset(i) of size(i) elements.
-template <class Size>
-Made split(const Tensor& memory, size_t count, const Size& size) {
-  Made views;
-  views.reserve(count);
-  int64_t at = 0;
-  for (size_t i = 0; i < count; ++i) {
-    views.push_back(memory.narrow(0, at, size(i)));
-    at += size(i);
-  }
-  return views;
-}
-
-Made norm(
-    TensorList self,
-    const Scalar& ord,
-    std::optional<at::ScalarType> dtype) {
-  const std::optional<FlNorm> kind = norm_of(ord);
-  if (!kind.has_value() || !fast(self) ||
-      dtype.value_or(self[0].scalar_type()) != self[0].scalar_type() ||
-      (*kind == kFlNormMax && !all_filled(self))) {
-    return native::foreach_tensor_norm_slow(self, ord, dtype);
-  }
-  const runtime::DeviceScope scope(self[0].device());
-  const at::ScalarType stored = self[0].scalar_type();
-  const FlKernelType type = kernel_type(stored);
-  const at::ScalarType computed =
-      stored == at::kDouble ? at::kDouble : at::kFloat;
-  const size_t count = self.size();
-  const auto parts_of = [&](size_t i) {
-    return fl_norm_parts(self[i].numel());
-  };
-  int64_t total = 0;
-  for (size_t i = 0; i < count; ++i) {
-    total += parts_of(i);
-  }
-  const Tensor tail =
-      make_dense({static_cast<int64_t>(count) * kFlNormTail}, computed);
-  const Made parts = split(make_dense({total}, computed), count, parts_of);
-  const Made tails =
-      split(tail, count, [](size_t /*i*/) { return kFlNormTail; });
-  by_portions({self, parts}, [&](const FlTensors& lists, size_t /*first*/) {
-    FL_MUSA_CHECK(fl_norm_begin(*kind, type, &lists, kernel_stream()));
-  });
-  by_portions({parts, tails}, [&](FlTensors& lists, size_t first) {
-    for (int t = 0; t < lists.count; ++t) {
-      lists.numel[t] = self[first + static_cast<size_t>(t)].numel();
-    }
-    FL_MUSA_CHECK(fl_norm_shorten(*kind, type, &lists, kernel_stream()));
-  });
-  const Tensor norms = make_dense({static_cast<int64_t>(count)}, stored);
-  FL_MUSA_CHECK(fl_norm_end(
-      *kind,
-      type,
-      norms.unsafeGetTensorImpl()->mutable_data(),
-      address_of(tail),
-      static_cast<int64_t>(count),
-      kernel_stream()));
-  return norms.unbind(0);
 }
 
 template <class Form>
@@ -498,7 +378,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       "_foreach_sqrt_");
   r.native<&zero>("_foreach_zero_");
   r.native<&copy>("_foreach_copy_");
-  r.native<&norm>("_foreach_norm.Scalar");
   both<Form<kFlEachAdd, FL_SLOW(add_list_kernel_slow)>>(
       r,
       "_foreach_add.List",
@@ -568,5 +447,24 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 #undef FL_SLOW
 
 } // namespace
+
+bool one_launch_takes(TensorList self) {
+  if (self.empty()) {
+    return false;
+  }
+  const c10::Device device = self[0].device();
+  const at::ScalarType type = self[0].scalar_type();
+  if (!device.is_privateuseone() || !c10::isFloatingType(type) ||
+      !has_kernel_type(type)) {
+    return false;
+  }
+  for (const Tensor& t : self) {
+    if (t.device() != device || t.scalar_type() != type || t.is_neg() ||
+        !(t.is_contiguous() || t.is_non_overlapping_and_dense())) {
+      return false;
+    }
+  }
+  return true;
+}
 
 } // namespace torch_fl::ops
