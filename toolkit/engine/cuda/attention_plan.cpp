@@ -264,9 +264,10 @@ AttentionPlan::AttentionPlan(cudnnHandle_t handle, const AttentionKey& key)
         parts.graph.graph(handle),
         key.backward != 0 && key.deterministic != 0);
   } catch (const Error& error) {
-    // A graph that this cuDNN does not take is a graph without a plan.
-    if (error.code() != musaErrorNotSupported &&
-        error.code() != musaErrorInvalidValue)
+    // A graph that this cuDNN does not take, for whatever reason, is a graph
+    // without a plan.
+    if (error.code() == musaErrorMemoryAllocation ||
+        error.code() == musaErrorInitializationError)
       throw;
   }
   if (!works())
