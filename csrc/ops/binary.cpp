@@ -2,6 +2,7 @@
 // Arithmetic of two tensors, or a tensor and a number.
 #include "csrc/ops/complex.h"
 #include "csrc/ops/elementwise.h"
+#include "csrc/ops/fused.h"
 
 #include <ATen/ScalarOps.h>
 #include <ATen/ops/add_meta.h>
@@ -210,7 +211,15 @@ struct Pow : ByRow<at::meta::structured_pow_Tensor_Tensor, kPow> {
   static bool quick(at::ScalarType type) { return plain_float(type); }
   // Integer to the power of an integer is not supported (quirk 13).
   bool accepts(const Tensor& /*self*/, const Tensor& /*exponent*/) {
-    return plain_float(common_dtype()) && readable(*this);
+    const at::ScalarType type = common_dtype();
+    return plain_float(type) ? readable(*this) : fuses(*this, type);
+  }
+  void impl(const Tensor& self, const Tensor& exponent, const Tensor& out) {
+    if (plain_float(common_dtype())) {
+      ByRow::impl(self, exponent, out);
+    } else {
+      fuse(*this, common_dtype(), Fused::kPower);
+    }
   }
 };
 
@@ -240,13 +249,19 @@ struct PowScalar : at::meta::structured_pow_Tensor_Scalar {
   static void kernel(const Operands& v, const at::Scalar& exponent) {
     power(v, exponent);
   }
-  // Integers: squares only, the power mode is not exact for them.
+  // Integers: the power mode is not exact for them (quirk 13).
+  bool fused_here(const at::Scalar& exponent) {
+    return !plain_float(common_dtype()) &&
+        exponent.isIntegral(/*includeBool=*/false) && exponent.toLong() > 2 &&
+        exponent.toLong() < 128 && fuses(*this, common_dtype());
+  }
   bool accepts(const Tensor& /*self*/, const at::Scalar& exponent) {
     if (exponent.isComplex() || !computes(*this)) {
       return false;
     }
     const double e = exponent.toDouble();
-    return plain_float(common_dtype()) || e == 0 || e == 1 || e == 2;
+    return plain_float(common_dtype()) || e == 0 || e == 1 || e == 2 ||
+        fused_here(exponent);
   }
   void
   impl(const Tensor& /*self*/, const at::Scalar& exponent, const Tensor& out) {
@@ -254,7 +269,11 @@ struct PowScalar : at::meta::structured_pow_Tensor_Scalar {
       mudnn::fill(out, Number(int64_t{1}));
       return;
     }
-    power(Operands(*this, common_dtype()), exponent);
+    if (fused_here(exponent)) {
+      fuse(*this, common_dtype(), Fused::kPowerNumber, exponent);
+    } else {
+      power(Operands(*this, common_dtype()), exponent);
+    }
   }
 };
 

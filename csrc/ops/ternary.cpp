@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selection, clamping, and fused multiply-adds.
 #include "csrc/ops/elementwise.h"
+#include "csrc/ops/fused.h"
 
 #include <ATen/ops/addcdiv_meta.h>
 #include <ATen/ops/addcmul_meta.h>
@@ -29,20 +30,24 @@ using mudnn::UnaryMode;
 
 using Call = void (*)(const Operands&, const Number&);
 
-template <class Meta, Call call>
+template <class Meta, Call call, Fused fused>
 struct AddC : Meta {
   static bool quick(at::ScalarType type, const at::Scalar& value) {
     return plain_float(type) && !value.isComplex();
   }
   static void kernel(const Operands& v, const at::Scalar& value) {
-    call(v, Number(value));
+    if (fuses_dense()) {
+      fuse(v, fused, value);
+    } else {
+      call(v, Number(value));
+    }
   }
   bool accepts(
       const Tensor& /*self*/,
       const Tensor& /*first*/,
       const Tensor& /*second*/,
       const at::Scalar& value) {
-    return computes(*this) && !value.isComplex();
+    return (fused_here() || computes(*this)) && !value.isComplex();
   }
   void impl(
       const Tensor& /*self*/,
@@ -50,11 +55,25 @@ struct AddC : Meta {
       const Tensor& /*second*/,
       const at::Scalar& value,
       const Tensor& /*out*/) {
-    kernel(Operands(*this, this->common_dtype()), value);
+    if (fused_here()) {
+      fuse(*this, this->common_dtype(), fused, value);
+    } else {
+      call(Operands(*this, this->common_dtype()), Number(value));
+    }
+  }
+
+ private:
+  // Integers are not divided by the kernel.
+  bool fused_here() {
+    const at::ScalarType type = this->common_dtype();
+    return (fused == Fused::kAddcmul || plain_float(type)) &&
+        fuses(*this, type);
   }
 };
-using Addcmul = AddC<at::meta::structured_addcmul, &mudnn::addcmul>;
-using Addcdiv = AddC<at::meta::structured_addcdiv, &mudnn::addcdiv>;
+using Addcmul =
+    AddC<at::meta::structured_addcmul, &mudnn::addcmul, Fused::kAddcmul>;
+using Addcdiv =
+    AddC<at::meta::structured_addcdiv, &mudnn::addcdiv, Fused::kAddcdiv>;
 
 // No operand of lerp may be a number here: it needs each one twice.
 bool no_numbers(at::TensorIteratorBase& iter) {
@@ -72,21 +91,30 @@ struct LerpNumber : at::meta::structured_lerp_Scalar {
     return plain_float(type) && !weight.isComplex();
   }
   static void kernel(const Operands& v, const at::Scalar& weight) {
-    mudnn::lerp(v, Number(weight));
+    if (fuses_dense()) {
+      fuse(v, Fused::kLerpNumber, weight);
+    } else {
+      mudnn::lerp(v, Number(weight));
+    }
   }
   bool accepts(
       const Tensor& /*self*/,
       const Tensor& /*end*/,
       const at::Scalar& weight) {
-    return plain_float(common_dtype()) && readable(*this) &&
-        !weight.isComplex() && no_numbers(*this);
+    return plain_float(common_dtype()) && !weight.isComplex() &&
+        (fuses(*this, common_dtype()) ||
+         (readable(*this) && no_numbers(*this)));
   }
   void impl(
       const Tensor& /*self*/,
       const Tensor& /*end*/,
       const at::Scalar& weight,
       const Tensor& /*out*/) {
-    kernel(Operands(*this, common_dtype()), weight);
+    if (fuses(*this, common_dtype())) {
+      fuse(*this, common_dtype(), Fused::kLerpNumber, weight);
+    } else {
+      mudnn::lerp(Operands(*this, common_dtype()), Number(weight));
+    }
   }
 };
 
@@ -95,14 +123,20 @@ struct LerpTensor : at::meta::structured_lerp_Tensor {
       const Tensor& /*self*/,
       const Tensor& /*end*/,
       const Tensor& /*weight*/) {
-    return plain_float(common_dtype()) && readable(*this) && no_numbers(*this);
+    return plain_float(common_dtype()) &&
+        (fuses(*this, common_dtype()) ||
+         (readable(*this) && no_numbers(*this)));
   }
   void impl(
       const Tensor& /*self*/,
       const Tensor& /*end*/,
       const Tensor& /*weight*/,
       const Tensor& /*out*/) {
-    mudnn::lerp_by_tensor(Operands(*this, common_dtype()));
+    if (fuses(*this, common_dtype())) {
+      fuse(*this, common_dtype(), Fused::kLerpTensor);
+    } else {
+      mudnn::lerp_by_tensor(Operands(*this, common_dtype()));
+    }
   }
 };
 

@@ -2,6 +2,7 @@
 // Operators of one tensor, and the backward of activations.
 #include "csrc/ops/complex.h"
 #include "csrc/ops/elementwise.h"
+#include "csrc/ops/fused.h"
 
 #include <ATen/ops/acos_meta.h>
 #include <ATen/ops/atan_meta.h>
@@ -96,7 +97,11 @@ struct Neg : at::meta::structured_neg {
 struct Expm1 : at::meta::structured_expm1 {
   bool accepts(const Tensor& /*self*/) { return computes(*this); }
   void impl(const Tensor& /*self*/, const Tensor& /*out*/) {
-    mudnn::expm1(Operands(*this, common_dtype()));
+    if (fuses(*this, common_dtype())) {
+      fuse(*this, common_dtype(), Fused::kExpm1);
+    } else {
+      mudnn::expm1(Operands(*this, common_dtype()));
+    }
   }
 };
 
