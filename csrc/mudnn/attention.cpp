@@ -91,6 +91,15 @@ dnn::Tensor mask_view(const at::Tensor& mask) {
   return view(given);
 }
 
+// Quirk 83: without dropout its mask is a BOOL tensor of length 0.
+dnn::Tensor no_dropout() {
+  dnn::Tensor made;
+  const int64_t length = 0;
+  FL_MUDNN_CHECK(made.SetType(dnn::Tensor::Type::BOOL));
+  FL_MUDNN_CHECK(made.SetNdInfo(1, &length));
+  return made;
+}
+
 // Quirk 81: a gradient that repeats by stride 0 must be contiguous.
 at::Tensor without_repeats(const at::Tensor& grad) {
   for (int64_t i = 0; i < grad.dim(); ++i) {
@@ -129,7 +138,7 @@ bool attend(
   }
   dnn::Tensor result = writable(out);
   dnn::Tensor sums = writable(log_sums);
-  dnn::Tensor dropout;
+  dnn::Tensor dropout = no_dropout();
   Attention op;
   configure(op, call, false);
   return done(
@@ -179,7 +188,7 @@ bool attend_backward(
           mask_view(call.mask),
           view(out),
           view(log_sums),
-          dnn::Tensor(),
+          no_dropout(),
           workspace()),
       kind);
 }
