@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // searchsorted, bucketize, isin; bincount and histc as counts of sorted
 // numbers, which makes them deterministic. On kernels of ours.
-#include "csrc/kernels/search.h"
+#include "csrc/ops/search.h"
 
+#include "csrc/kernels/search.h"
 #include "csrc/ops/kernel_operands.h"
 #include "csrc/ops/sort.h"
 #include "csrc/ops/structured.h"
@@ -315,38 +316,6 @@ struct IsNumberIn : at::meta::structured_isin_Scalar_Tensor {
   }
 };
 
-// How many of the sorted integers are 0, 1, ... bins - 1.
-Tensor counts_of(const Tensor& sorted, int64_t bins) {
-  Tensor made = make_dense({bins}, at::kLong);
-  FL_MUSA_CHECK(fl_bin_counts(
-      kernel_type(sorted.scalar_type()),
-      memory_of(made),
-      bins,
-      address_of(sorted),
-      sorted.numel(),
-      kernel_stream()));
-  return made;
-}
-
-Tensor weights_of(const Tensor& self, const Tensor& given, int64_t bins) {
-  const at::ScalarType type =
-      given.scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
-  const Tensor weights = given.to(type).contiguous();
-  const Sorted keys = sorted_along(self.to(at::kLong), 0);
-  Tensor made = make_dense({bins}, type).zero_();
-  const Tensor partial =
-      make_dense({2 * fl_sum_chunks(self.numel())}, at::kDouble);
-  const FlBinSums sums{
-      memory_of(made),
-      places_of(keys.values),
-      places_of(keys.indices),
-      address_of(weights),
-      static_cast<double*>(memory_of(partial)),
-      self.numel()};
-  FL_MUSA_CHECK(fl_bin_sums(kernel_type(type), &sums, kernel_stream()));
-  return made;
-}
-
 // The size of the result waits for the largest element.
 Tensor bincount(
     const Tensor& self,
@@ -461,6 +430,39 @@ Tensor histc(
   return histc_out(self, bins, min, max, out);
 }
 
+} // namespace
+
+Tensor counts_of(const Tensor& sorted, int64_t bins) {
+  Tensor made = make_dense({bins}, at::kLong);
+  FL_MUSA_CHECK(fl_bin_counts(
+      kernel_type(sorted.scalar_type()),
+      memory_of(made),
+      bins,
+      address_of(sorted),
+      sorted.numel(),
+      kernel_stream()));
+  return made;
+}
+
+Tensor weights_of(const Tensor& self, const Tensor& given, int64_t bins) {
+  const at::ScalarType type =
+      given.scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
+  const Tensor weights = given.to(type).contiguous();
+  const Sorted keys = sorted_along(self.to(at::kLong), 0);
+  Tensor made = make_dense({bins}, type).zero_();
+  const Tensor partial =
+      make_dense({2 * fl_sum_chunks(self.numel())}, at::kDouble);
+  const FlBinSums sums{
+      memory_of(made),
+      places_of(keys.values),
+      places_of(keys.indices),
+      address_of(weights),
+      static_cast<double*>(memory_of(partial)),
+      self.numel()};
+  FL_MUSA_CHECK(fl_bin_sums(kernel_type(type), &sums, kernel_stream()));
+  return made;
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
   r.native<&search_sorted>("searchsorted.Tensor");
@@ -485,7 +487,5 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   r.native<&histc>("histc");
   r.native<&histc_out>("histc.out");
 }
-
-} // namespace
 
 } // namespace torch_fl::ops

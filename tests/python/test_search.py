@@ -151,6 +151,45 @@ def test_histc_forms() -> None:
         torch.histc(out, 5, 3, 1)
 
 
+@pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
+@pytest.mark.parametrize("density", [False, True])
+def test_histogram(dtype, density) -> None:
+    x = torch.randn(70, 30, dtype=dtype)
+    weight = torch.rand(70, 30, dtype=dtype)
+    edges = torch.tensor([-2, -1, -0.5, 0.25, 3], dtype=dtype)
+    x[0, :5] = edges
+    x[1, :2] = torch.tensor([math.nan, math.inf])
+    options = {"density": density}
+    loose = {"rtol": 1e-4, "atol": 1e-5} if dtype == torch.float32 else {}
+    for w in (None, weight):
+        same(lambda t, e, v: torch.histogram(t, e, weight=v, **options),
+             x, edges, w, **loose)  # fmt: skip
+        same(lambda t, v: torch.histogram(t, 9, range=(-1, 2), weight=v, **options),
+             x, w, **loose)  # fmt: skip
+        same(lambda t, v: torch.histogram(t[2:], 7, weight=v, **options),
+             x, None if w is None else w[2:], **loose)  # fmt: skip
+
+
+def test_histogram_forms() -> None:
+    same(lambda t: torch.histogram(t, 3), torch.ones(3))
+    same(lambda t: torch.histogram(t, 2), torch.empty(0))
+    x = torch.randn(50)
+    out = (torch.empty(0, device="flagos"), torch.empty(0, device="flagos"))
+    torch.histogram(x.to("flagos"), 4, out=out)
+    close(out, tuple(torch.histogram(x, 4)))
+    y = x.to("flagos")
+    for wrong, sentence in (
+        (lambda: torch.histogram(y, 0), "bins must be > 0"),
+        (lambda: torch.histogram(y, y[:1]), "bins must be > 0"),
+        (lambda: torch.histogram(y, 2, range=(4, 3)), "min should not exceed max"),
+        (lambda: torch.histogram(y / 0, 2), "not finite"),
+        (lambda: torch.histogram(y, y.view(5, 10)), "one dimension"),
+        (lambda: torch.histogram(y, 2, weight=y[:3]), "same shape"),
+    ):
+        with pytest.raises(RuntimeError, match=sentence):
+            wrong()
+
+
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, torch.bool], ids=str)
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize("counts", [False, True])
