@@ -2,8 +2,6 @@
 // Sorted rows, for the families that search in them.
 #pragma once
 
-#include "csrc/runtime/export.h"
-
 #include <ATen/core/Tensor.h>
 
 namespace torch_fl::ops {
@@ -17,8 +15,7 @@ struct Sorted {
   at::Tensor values;
   at::Tensor indices;
 };
-FL_API Sorted
-sorted_along(const at::Tensor& in, int64_t dim, bool descending = false);
+Sorted sorted_along(const at::Tensor& in, int64_t dim, bool descending = false);
 
 // The same with the dimension moved to the end: rows of `n` elements.
 struct SortedRows {
@@ -27,7 +24,7 @@ struct SortedRows {
   int64_t rows;
   int64_t n;
 };
-FL_API SortedRows sorted_rows(const at::Tensor& in, int64_t dim);
+SortedRows sorted_rows(const at::Tensor& in, int64_t dim);
 
 // The results of a reduction with places: out= tensors of the right dtypes,
 // resized.
