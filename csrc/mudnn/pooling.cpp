@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maximum, average and adaptive average pooling through muDNN.
+// Maximum, average and adaptive pooling through muDNN.
 #include "csrc/mudnn/pooling.h"
 
 #include "csrc/mudnn/handle.h"
 #include "csrc/mudnn/image.h"
+#include "csrc/mudnn/workspace.h"
 
 namespace torch_fl::mudnn {
 
@@ -94,6 +95,23 @@ void max_pool_backward(
   dnn::Pooling op;
   configure(op, Mode::MAXPOOL, window);
   run_backward(op, grad_in, grad_out, positions, layout);
+}
+
+void max_unpool(
+    const at::Tensor& out,
+    const at::Tensor& in,
+    const at::Tensor& indices,
+    int64_t planes) {
+  dnn::Tensor result = writable(out);
+  dnn::Tensor updates = view(in);
+  dnn::Tensor positions = view(indices);
+  FL_MUDNN_CHECK(result.SetNdInfo({planes, out.numel() / planes}));
+  FL_MUDNN_CHECK(updates.SetNdInfo({planes, in.numel() / planes}));
+  FL_MUDNN_CHECK(positions.SetNdInfo({planes, in.numel() / planes}));
+  dnn::Scatter op;
+  FL_MUDNN_CHECK(op.SetMode(dnn::Scatter::Mode::UPDATE_ONLY));
+  FL_MUDNN_CHECK(
+      op.Run(plain_handle(), result, positions, updates, 1, workspace()));
 }
 
 void average_pool(

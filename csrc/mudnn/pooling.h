@@ -34,6 +34,16 @@ void max_pool_backward(
     const Window& window,
     at::MemoryFormat layout);
 
+// The inverse: out[n, c][indices[n, c, i]] = in[n, c, i], all row-major and not
+// empty, of any dtype; elements that no index names are left alone. Of equal
+// indices any may win (quirk 73); one outside of the image is the device's
+// error.
+void max_unpool(
+    const at::Tensor& out,
+    const at::Tensor& in,
+    const at::Tensor& indices,
+    int64_t planes);
+
 // divisor 0: the number of elements of the window, its padding included or not.
 struct Average {
   Window window;
