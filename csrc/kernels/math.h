@@ -76,10 +76,9 @@ enum FlBinary : int32_t {
   kFlLerpNumber, // [weight]: from, to
   kFlLogaddexp,
   kFlLogaddexp2,
-  kFlPower,      // integers only
-  kFlPrelu,      // input, slope
-  kFlRreluNoise, // input, noise: 1 where the input is positive
-  kFlSmoothL1,   // [beta]
+  kFlPower,    // integers only
+  kFlPrelu,    // input, slope
+  kFlSmoothL1, // [beta]
   kFlXlog1py,
   kFlXlogy,
   kFlZeta,

@@ -12,8 +12,6 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/glu_meta.h>
 #include <ATen/ops/hardshrink_meta.h>
-#include <ATen/ops/leaky_relu.h>
-#include <ATen/ops/mul.h>
 #include <ATen/ops/softplus_meta.h>
 #include <ATen/ops/softshrink_meta.h>
 #include <ATen/ops/threshold_meta.h>
@@ -153,70 +151,6 @@ void prelu_backward_kernel(at::TensorIterator& iter) {
   compute(to_slope, type, kFlPreluSlopeGradient);
 }
 
-// In training a slope is drawn for each element that is not positive; it is
-// kept in `noise`.
-Tensor& rrelu_with_noise_out(
-    const Tensor& self,
-    Tensor& noise,
-    const Scalar& lower,
-    const Scalar& upper,
-    bool training,
-    std::optional<at::Generator> generator,
-    Tensor& out) {
-  TORCH_CHECK(
-      self.sym_sizes() == noise.sym_sizes(),
-      "noise tensor shape must match self tensor shape. Got self.shape = ",
-      self.sym_sizes(),
-      " noise.shape = ",
-      noise.sym_sizes());
-  TORCH_CHECK(
-      lower.toDouble() <= upper.toDouble(),
-      "Lower bound should be less than or equal to the upper bound");
-  if (!training) {
-    const double slope = (lower.toDouble() + upper.toDouble()) / 2;
-    return at::leaky_relu_out(out, self, slope);
-  }
-  noise.uniform_(lower.toDouble(), upper.toDouble(), std::move(generator));
-  at::TensorIterator iter = iterator_over(noise, {self, noise});
-  compute(iter, self.scalar_type(), kFlRreluNoise);
-  return at::mul_out(out, self, noise);
-}
-
-Tensor rrelu_with_noise(
-    const Tensor& self,
-    Tensor& noise,
-    const Scalar& lower,
-    const Scalar& upper,
-    bool training,
-    std::optional<at::Generator> generator) {
-  Tensor out = at::empty_like(self);
-  return ops::rrelu_with_noise_out(
-      self,
-      noise,
-      lower,
-      upper,
-      training,
-      std::move(generator),
-      out);
-}
-
-Tensor& rrelu_with_noise_(
-    Tensor& self,
-    Tensor& noise,
-    const Scalar& lower,
-    const Scalar& upper,
-    bool training,
-    std::optional<at::Generator> generator) {
-  return ops::rrelu_with_noise_out(
-      self,
-      noise,
-      lower,
-      upper,
-      training,
-      std::move(generator),
-      self);
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
   namespace meta = at::meta;
@@ -238,9 +172,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   r.native<&log_sigmoid_out>("log_sigmoid_forward.output");
   r.native<&at::native::_prelu_kernel>("_prelu_kernel");
   r.native<&at::native::_prelu_kernel_backward>("_prelu_kernel_backward");
-  r.native<&rrelu_with_noise>("rrelu_with_noise");
-  r.native<&rrelu_with_noise_>("rrelu_with_noise_");
-  r.native<&rrelu_with_noise_out>("rrelu_with_noise.out");
 }
 
 } // namespace
