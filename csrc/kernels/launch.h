@@ -12,6 +12,7 @@
 namespace torch_fl::kernels {
 using musa_portable::for_each;
 using musa_portable::reachable;
+using musa_portable::Reporter;
 } // namespace torch_fl::kernels
 
 #else
@@ -52,6 +53,20 @@ musaError_t for_each(
       stream>>>(n, f);
   return musaGetLastError();
 }
+
+// How a kernel tells an index out of range: the next synchronising call
+// returns an error. Of the ways mcc is known to have, only a trap ends a kernel
+// for sure; it cannot carry the name.
+struct Reporter {
+  static Reporter of(const char* /*name*/, musaStream_t /*stream*/) {
+    return {};
+  }
+  __host__ __device__ void out_of_range() const {
+#if defined(__MUSA_ARCH__)
+    __trap();
+#endif
+  }
+};
 
 // What a kernel dereferences in place of an address that callers see.
 template <class T>

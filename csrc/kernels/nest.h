@@ -54,6 +54,25 @@ struct Nest {
     return nest;
   }
 
+  // Of dimensions and strides as they stand.
+  static Nest
+  of(int32_t rank,
+     int64_t numel,
+     const int64_t* dims,
+     const int64_t (*strides)[kFlMaxRank]) {
+    Nest nest;
+    nest.rank = rank;
+    nest.wide = numel > INT32_MAX;
+    for (int d = 0; d < rank; ++d) {
+      nest.wide_dims[d] = dims[d];
+      nest.dims[d] = Divider::by(nest.wide ? 1 : static_cast<uint32_t>(dims[d]));
+      for (int a = 0; a < K; ++a) {
+        nest.strides[a][d] = strides[a][d];
+      }
+    }
+    return nest;
+  }
+
   __host__ __device__ void offsets(int64_t i, int64_t (&at)[K]) const {
     for (int a = 0; a < K; ++a) {
       at[a] = 0;

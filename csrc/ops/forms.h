@@ -7,6 +7,7 @@
 #include "csrc/routing/register.h"
 
 #include <ATen/core/IListRef.h>
+#include <ATen/core/List.h>
 
 #include <array>
 #include <optional>
@@ -54,6 +55,14 @@ struct Argument<at::OptionalScalarRef> {
   static at::OptionalScalarRef pass(const std::optional<at::Scalar>& value) {
     return value.has_value() ? at::OptionalScalarRef(*value)
                              : at::OptionalScalarRef();
+  }
+};
+template <>
+struct Argument<at::IOptTensorListRef> {
+  using type = const c10::List<std::optional<at::Tensor>>&;
+  static at::IOptTensorListRef pass(
+      const c10::List<std::optional<at::Tensor>>& value) {
+    return value;
   }
 };
 template <class T>

@@ -12,6 +12,16 @@ void KernelEngine::for_each(Stream& /*stream*/, const ElementTask& /*task*/) {
       "this engine's kernels are not functions of the host");
 }
 
+void KernelEngine::fail(musaError_t code, const char* message) {
+  throw Error(code, message);
+}
+
+void* KernelEngine::error_word(Stream& /*stream*/) {
+  throw Error(
+      musaErrorNotSupported,
+      "this engine's kernels tell errors without a word");
+}
+
 void* KernelEngine::native_stream(Stream& /*stream*/) {
   throw Error(
       musaErrorNotSupported,

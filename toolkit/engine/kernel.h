@@ -4,6 +4,8 @@
 
 #include "toolkit/engine/export.h"
 
+#include "toolkit/include/driver_types.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -28,8 +30,12 @@ class KernelEngine {
   virtual void for_each(Stream& stream, const ElementTask& task);
   // Where a kernel reaches the memory behind an address that callers see.
   virtual void* address(void* pointer) { return pointer; }
+  // Called by a body: ends its task with this error.
+  [[noreturn]] virtual void fail(musaError_t code, const char* message);
   // For engines with a device compiler: its own handle of the stream.
   virtual void* native_stream(Stream& stream);
+  // The same: where kernels leave an error (musaPortableErrorWord).
+  virtual void* error_word(Stream& stream);
 
  protected:
   KernelEngine() = default;

@@ -65,6 +65,16 @@ musaPortableForEach(const musaPortableLoop* loop, musaStream_t stream);
 /* Where such a loop reaches the memory behind a device address. */
 MUSART_PUBLIC void* musaPortableAddress(void* pointer);
 
+/* Called by the body of such a loop: ends its task, and the device then has
+   this error, under the loop's name.  Does not return. */
+MUSART_PUBLIC void musaPortableFail(musaError_t code, const char* message);
+
+/* For the kernels of an engine with a device compiler: the word in which they
+   leave an error, 0 while there is none, else the code shifted left by 48 bits
+   over the address of the loop's name.  musaErrorNotSupported on others. */
+MUSART_PUBLIC musaError_t
+musaPortableErrorWord(void** word, musaStream_t stream);
+
 /* The engine's own handle of a stream (a cudaStream_t); musaErrorNotSupported
    where it has none. */
 MUSART_PUBLIC musaError_t

@@ -79,6 +79,18 @@ musaError_t for_each(
   return musaPortableForEach(&loop, stream);
 }
 
+// How a kernel tells an index out of range: the device has an error under that
+// name from the next synchronising call on.  The kernel goes on without the
+// element; on this engine its task ends.
+struct Reporter {
+  static Reporter of(const char* /*name*/, musaStream_t /*stream*/) {
+    return {};
+  }
+  void out_of_range() const {
+    musaPortableFail(musaErrorAssert, "index out of range");
+  }
+};
+
 // Kernels get this in place of the address that callers see.
 template <class T>
 T* reachable(void* pointer) {
@@ -132,6 +144,33 @@ musaError_t for_each(
   return cudaGetLastError() == cudaSuccess ? musaSuccess
                                            : musaErrorLaunchFailure;
 }
+
+// How a kernel tells an index out of range: the device has an error under that
+// name from the next synchronising call on.  The kernel goes on without the
+// element.
+struct Reporter {
+  unsigned long long* word;
+  unsigned long long error;
+
+  static Reporter of(const char* name, musaStream_t stream) {
+    void* word = nullptr;
+    if (musaPortableErrorWord(&word, stream) != musaSuccess) {
+      word = nullptr; // the launch reports the stream
+    }
+    return {
+        static_cast<unsigned long long*>(word),
+        static_cast<unsigned long long>(musaErrorAssert) << 48 |
+            reinterpret_cast<uintptr_t>(name)};
+  }
+  __host__ __device__ void out_of_range() const {
+#if defined(__CUDA_ARCH__)
+    // The first one counts; thousands of threads may find the same, and look.
+    if (*static_cast<volatile unsigned long long*>(word) == 0) {
+      atomicCAS(word, 0ULL, error);
+    }
+#endif
+  }
+};
 
 template <class T>
 T* reachable(void* pointer) {

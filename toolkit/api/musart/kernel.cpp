@@ -32,6 +32,17 @@ void* musaPortableAddress(void* pointer) {
   return engine::kernel_engine().address(pointer);
 }
 
+void musaPortableFail(musaError_t code, const char* message) {
+  engine::kernel_engine().fail(code, message);
+}
+
+musaError_t musaPortableErrorWord(void** word, musaStream_t stream) {
+  return api_call("musaPortableErrorWord", [&] {
+    require(word != nullptr, "word is null");
+    *word = engine::kernel_engine().error_word(stream_of(stream));
+  });
+}
+
 musaError_t musaPortableNativeStream(void** native, musaStream_t stream) {
   return api_call("musaPortableNativeStream", [&] {
     require(native != nullptr, "native is null");

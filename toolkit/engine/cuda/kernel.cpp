@@ -3,6 +3,7 @@
 // handle.
 #include "toolkit/engine/kernel.h"
 
+#include "toolkit/engine/cuda/device_error.h"
 #include "toolkit/engine/cuda/stream.h"
 
 namespace musa_standin::engine::cuda {
@@ -12,6 +13,9 @@ class CudaKernelEngine final : public KernelEngine {
  public:
   void* native_stream(engine::Stream& stream) override {
     return native(stream);
+  }
+  void* error_word(engine::Stream& stream) override {
+    return &error_slot(stream.device())->word;
   }
 };
 
