@@ -79,6 +79,7 @@ SHARED = tuple(
         "output",
         "device_copy",
         "host_copy",
+        "index_picks",
         "kernel_operands",
         "math",
         "sort",

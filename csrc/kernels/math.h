@@ -73,6 +73,7 @@ enum FlBinary : int32_t {
   kFlHuber,     // [delta]
   kFlHypot,
   kFlLcm,        // integers only
+  kFlLdexp,      // x, a whole power of two
   kFlLerpNumber, // [weight]: from, to
   kFlLogaddexp,
   kFlLogaddexp2,

@@ -62,6 +62,14 @@ __host__ __device__ C cross_entropy(C x, C y) {
       y * (log_x < C(-100) ? C(-100) : log_x);
 }
 
+// The power alone may overflow where the product does not.
+__host__ __device__ inline float scaled(float x, float power) {
+  return ::ldexpf(x, static_cast<int>(fmax(fmin(power, 9999.0F), -9999.0F)));
+}
+__host__ __device__ inline double scaled(double x, double power) {
+  return ::ldexp(x, static_cast<int>(fmax(fmin(power, 9999.0), -9999.0)));
+}
+
 template <class C>
 __host__ __device__ C logaddexp(C x, C y) {
   if (x == y && fabs(x) == Constant<C>::kInfinity) {
@@ -138,6 +146,7 @@ FL_OF_TWO(kFlHuber, "huber", kFloats, huber(x, y, p[0]))
 FL_OF_TWO(kFlHypot, "hypot", kFloats, hypot(x, y))
 FL_OF_TWO(kFlLerpNumber, "lerp", kFloats, lerp(x, y, p[0]))
 FL_OF_TWO(kFlLcm, "lcm", kIntegers, lcm(x, y))
+FL_OF_TWO(kFlLdexp, "ldexp", kFloats, scaled(x, y))
 FL_OF_TWO(kFlLogaddexp, "logaddexp", kFloats, logaddexp(x, y))
 FL_OF_TWO(kFlLogaddexp2, "logaddexp2", kFloats, logaddexp2(x, y))
 FL_OF_TWO(kFlPower, "pow", kIntegers, power(x, y))

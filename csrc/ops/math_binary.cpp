@@ -3,6 +3,8 @@
 #include "csrc/ops/math.h"
 #include "csrc/ops/structured.h"
 
+#include <ATen/native/BinaryOps.h>
+#include <ATen/native/DispatchStub.h>
 #include <ATen/ops/atan2_meta.h>
 #include <ATen/ops/copysign_meta.h>
 #include <ATen/ops/fmax_meta.h>
@@ -68,6 +70,11 @@ struct Nextafter : at::meta::structured_nextafter {
     compute_nextafter(*this);
   }
 };
+
+// What torch's own ldexp of floats by integers calls.
+void ldexp_kernel(at::TensorIteratorBase& iter) {
+  compute(iter, iter.dtype(1), kFlLdexp);
+}
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
@@ -139,3 +146,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 } // namespace
 
 } // namespace torch_fl::ops
+
+namespace at::native {
+
+REGISTER_PRIVATEUSE1_DISPATCH(ldexp_stub, &torch_fl::ops::ldexp_kernel)
+
+} // namespace at::native

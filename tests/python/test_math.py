@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -256,6 +258,17 @@ def test_gradients(name) -> None:
         named(name)(leaf).sum().backward()
         grads.append(leaf.grad.cpu())
     torch.testing.assert_close(grads[1], grads[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_ldexp_of_powers_beyond_the_type(dtype) -> None:
+    x = torch.tensor([1.5, -3.0, 0.0, 1e-30, float("inf"), float("nan")], dtype=dtype)
+    power = torch.tensor([3, -200, 7, 150, -4, 1])
+    ours = torch.ldexp(x.to("flagos"), power.to("flagos"))
+    expected = torch.tensor(
+        [math.ldexp(a, b) for a, b in zip(x.tolist(), power.tolist(), strict=True)]
+    )
+    torch.testing.assert_close(ours.cpu(), expected.to(dtype), equal_nan=True)
 
 
 def test_nothing_falls_back() -> None:
