@@ -55,17 +55,18 @@ struct Nest {
   }
 
   // Of dimensions and strides as they stand.
-  static Nest
-  of(int32_t rank,
-     int64_t numel,
-     const int64_t* dims,
-     const int64_t (*strides)[kFlMaxRank]) {
+  static Nest of(
+      int32_t rank,
+      int64_t numel,
+      const int64_t* dims,
+      const int64_t (*strides)[kFlMaxRank]) {
     Nest nest;
     nest.rank = rank;
     nest.wide = numel > INT32_MAX;
     for (int d = 0; d < rank; ++d) {
       nest.wide_dims[d] = dims[d];
-      nest.dims[d] = Divider::by(nest.wide ? 1 : static_cast<uint32_t>(dims[d]));
+      nest.dims[d] =
+          Divider::by(nest.wide ? 1 : static_cast<uint32_t>(dims[d]));
       for (int a = 0; a < K; ++a) {
         nest.strides[a][d] = strides[a][d];
       }
