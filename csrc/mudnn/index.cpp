@@ -65,6 +65,29 @@ void gather(
   deliver(out, result);
 }
 
+void scatter(
+    const at::Tensor& self,
+    int64_t dim,
+    const at::Tensor& index,
+    const at::Tensor& update,
+    ::musa::dnn::Scatter::Mode mode) {
+  // Contiguous operands only (quirk 74).
+  const at::Tensor places = dense(index);
+  const at::Tensor values = dense(update);
+  const at::Tensor result = dense(self);
+  Descriptor to = writable(result);
+  ::musa::dnn::Scatter op;
+  FL_MUDNN_CHECK(op.SetMode(mode));
+  FL_MUDNN_CHECK(op.Run(
+      plain_handle(),
+      to,
+      view(places),
+      view(values),
+      static_cast<int>(dim),
+      workspace()));
+  deliver(self, result);
+}
+
 // The length that a selecting class left in its descriptor.
 int64_t first_extent(const Descriptor& view) {
   std::vector<int64_t> sizes;
@@ -128,6 +151,22 @@ void gather_elements(
     int64_t dim,
     const at::Tensor& index) {
   gather(out, in, dim, index, ::musa::dnn::GatherX::Mode::GATHER_ELEMENTS);
+}
+
+void scatter_update(
+    const at::Tensor& self,
+    int64_t dim,
+    const at::Tensor& index,
+    const at::Tensor& update) {
+  scatter(self, dim, index, update, ::musa::dnn::Scatter::Mode::UPDATE_ONLY);
+}
+
+void scatter_add(
+    const at::Tensor& self,
+    int64_t dim,
+    const at::Tensor& index,
+    const at::Tensor& update) {
+  scatter(self, dim, index, update, ::musa::dnn::Scatter::Mode::ADD);
 }
 
 at::Tensor nonzero(const at::Tensor& in) {

@@ -34,6 +34,20 @@ void gather_elements(
     int64_t dim,
     const at::Tensor& index);
 
+// self[..., index[i], ...] = update[i], or += it: `update` has index's shape,
+// which fits into self's outside `dim`. Of equal places any update wins, and
+// sums are added in any order.
+void scatter_update(
+    const at::Tensor& self,
+    int64_t dim,
+    const at::Tensor& index,
+    const at::Tensor& update);
+void scatter_add(
+    const at::Tensor& self,
+    int64_t dim,
+    const at::Tensor& index,
+    const at::Tensor& update);
+
 // Coordinates of what is not 0: [count, rank]. Waits for the count.
 at::Tensor nonzero(const at::Tensor& in);
 

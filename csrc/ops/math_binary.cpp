@@ -2,6 +2,7 @@
 // Functions of two tensors that muDNN has no mode for.
 #include "csrc/ops/math.h"
 #include "csrc/ops/structured.h"
+#include "csrc/runtime/torch_version.h"
 
 #include <ATen/native/BinaryOps.h>
 #include <ATen/native/DispatchStub.h>
@@ -71,10 +72,12 @@ struct Nextafter : at::meta::structured_nextafter {
   }
 };
 
+#if FL_TORCH_GE(2, 11)
 // What torch's own ldexp of floats by integers calls.
 void ldexp_kernel(at::TensorIteratorBase& iter) {
   compute(iter, iter.dtype(1), kFlLdexp);
 }
+#endif
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   routing::Registrar r(library);
@@ -147,8 +150,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 
 } // namespace torch_fl::ops
 
+#if FL_TORCH_GE(2, 11)
 namespace at::native {
 
 REGISTER_PRIVATEUSE1_DISPATCH(ldexp_stub, &torch_fl::ops::ldexp_kernel)
 
 } // namespace at::native
+#endif

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients that go back to where a sorted, picked or running value came from.
-
-Autograd writes them with scatter; while that is the CPU's, strict mode says so.
-"""
+"""Gradients that go back to where a sorted, picked or running value came from."""
 
 from __future__ import annotations
 
@@ -15,21 +12,6 @@ import torch_fl
 needs_kernels = pytest.mark.skipif(
     torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
 )
-
-
-def is_native(op: str) -> bool:
-    return torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{op}", "PrivateUse1")
-
-
-SCATTERS = is_native("scatter.src_out") and is_native("scatter_add.out")
-
-
-def go_back(function, x: torch.Tensor) -> None:
-    if SCATTERS:
-        same_gradients(function, x)
-        return
-    with pytest.raises(RuntimeError, match="CPU fallback of aten::scatter"):
-        same_gradients(function, x)
 
 
 def leaf(*shape: int) -> torch.Tensor:
@@ -55,13 +37,13 @@ KERNELS = {
 
 @pytest.mark.parametrize("name", PICKS)
 def test_picked_values(name) -> None:
-    go_back(PICKS[name], leaf(5, 7))
+    same_gradients(PICKS[name], leaf(5, 7))
 
 
 @needs_kernels
 @pytest.mark.parametrize("name", KERNELS)
 def test_picked_values_of_kernels(name) -> None:
-    go_back(KERNELS[name], leaf(5, 70))
+    same_gradients(KERNELS[name], leaf(5, 70))
 
 
 @needs_kernels
