@@ -152,9 +152,9 @@ def test_gradients_of_reductions(reduce) -> None:
 def test_bad_operands() -> None:
     x = torch.zeros(3, 3, device="flagos")
     index = torch.zeros(2, 3, dtype=torch.long, device="flagos")
-    with pytest.raises(RuntimeError, match="same dtype|dtype to be equal"):
+    with pytest.raises(RuntimeError, match=r"same dtype|dtype to be equal"):
         x.scatter(0, index, index)
-    with pytest.raises(RuntimeError, match="int64|int32"):
+    with pytest.raises(RuntimeError, match=r"int64|int32"):
         x.scatter(0, x, x)
     with pytest.raises(IndexError, match="Dimension out of range"):
         x.scatter(2, index, 1.0)
