@@ -329,6 +329,23 @@ BEHAVES(Reduce, other_norms) {
   expect_near({std::cbrt(100.0)}, out, 16);
 }
 
+// An engine that reads several elements at once must not lose what is left.
+BEHAVES(Reduce, every_short_length) {
+  for (const Type type : {Type::FLOAT, Type::HALF, Type::DOUBLE, Type::INT32}) {
+    for (int64_t count = 1; count <= 70; ++count) {
+      SCOPED_TRACE(std::string(type_name(type)) + " " + std::to_string(count));
+      Values values(static_cast<std::size_t>(count), 1);
+      values.back() = 3;
+      const Array line(type, {count}, values);
+      Array out(type, {1});
+      EXPECT_SUCCESS(run(Mode::ADD, out, line, {0}));
+      expect_near({static_cast<double>(count + 2)}, out, 1);
+      EXPECT_SUCCESS(run(Mode::MAX, out, line, {0}));
+      expect_near({3}, out, 1);
+    }
+  }
+}
+
 BEHAVES(Reduce, long_sums_are_accurate) {
   const int64_t count = 1 << 20;
   const Values values(static_cast<std::size_t>(count), 0.1);

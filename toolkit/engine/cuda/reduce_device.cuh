@@ -201,9 +201,9 @@ __global__ void __launch_bounds__(kReduceThreads) reduce_rows(ReduceJob job) {
       Op::take(job, states[0], values, p * kWidth);
     }
     if constexpr (kWidth > 1) {
-      // What is left of a single gone axis.
-      const int64_t at = packs * kWidth + threadIdx.x;
-      if (split == job.splits - 1 && at < job.reduced) {
+      // What is left of a single gone axis; a short row has few threads.
+      const int64_t end = split == job.splits - 1 ? job.reduced : 0;
+      for (int64_t at = packs * kWidth + threadIdx.x; at < end; at += step) {
         C values[1];
         Source::load_one(job, base + at, values);
         Op::take(job, states[0], values, at);
