@@ -190,18 +190,4 @@ at::Tensor masked_select(const at::Tensor& in, const at::Tensor& mask) {
   return selected.narrow(0, 0, first_extent(to));
 }
 
-Sorted sort_keys(const at::Tensor& keys) {
-  Sorted sorted{
-      make(keys.sizes(), keys.scalar_type()),
-      make(keys.sizes(), at::kLong)};
-  Descriptor to = writable(sorted.keys);
-  Descriptor order = writable(sorted.order);
-  ::musa::dnn::Sort op;
-  FL_MUDNN_CHECK(op.SetDim(0));
-  FL_MUDNN_CHECK(op.SetDescending(false));
-  FL_MUDNN_CHECK(op.SetStable(true));
-  FL_MUDNN_CHECK(op.Run(plain_handle(), to, order, view(keys), workspace()));
-  return sorted;
-}
-
 } // namespace torch_fl::mudnn

@@ -54,12 +54,4 @@ at::Tensor nonzero(const at::Tensor& in);
 // What the BOOL mask of the same shape selects. Waits for the count.
 at::Tensor masked_select(const at::Tensor& in, const at::Tensor& mask);
 
-// Keys of one dimension (INT32 or INT64) in ascending order, and where each
-// was; equal keys keep their order.
-struct Sorted {
-  at::Tensor keys;
-  at::Tensor order; // INT64
-};
-Sorted sort_keys(const at::Tensor& keys);
-
 } // namespace torch_fl::mudnn

@@ -94,12 +94,12 @@ Tensor& embedding_renorm(
       0,
       indices.reshape({-1}),
       /*from_end=*/false);
-  const mudnn::Sorted sorted = mudnn::sort_keys(places_of(picks.by, at::kLong));
+  const Sorted sorted = sorted_along(places_of(picks.by, at::kLong), 0);
   const int64_t n = indices.numel();
   const Tensor scale =
       make_dense({n}, type == at::kDouble ? at::kDouble : at::kFloat);
   FlRenorm v{};
-  v.keys = sorted.keys.unsafeGetTensorImpl()->data();
+  v.keys = sorted.values.unsafeGetTensorImpl()->data();
   v.keys_wide = 1;
   v.target = self.unsafeGetTensorImpl()->mutable_data();
   v.scale = scale.unsafeGetTensorImpl()->mutable_data();

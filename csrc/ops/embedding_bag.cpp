@@ -164,7 +164,7 @@ void maxima_backward(
       width,
       out.numel(),
       kernel_stream()));
-  const mudnn::Sorted sorted = mudnn::sort_keys(keys);
+  const Sorted sorted = sorted_along(keys, 0);
   FlSegments v{};
   v.name = "_embedding_bag_dense_backward";
   v.alpha = 1;
@@ -212,7 +212,7 @@ Tensor dense_backward(
       0,
       indices,
       /*from_end=*/false);
-  const mudnn::Sorted sorted = mudnn::sort_keys(places_of(picks.by, at::kLong));
+  const Sorted sorted = sorted_along(places_of(picks.by, at::kLong), 0);
   const Tensor bag_of = whole(offset2bag);
   const Tensor size = whole(bag_size);
   const Tensor by =

@@ -226,7 +226,7 @@ struct RowShape {
 
 // What sorted rows are made of.
 struct Rows {
-  mudnn::Sorted sorted;
+  Sorted sorted;
   Tensor source; // broadcast to the picks' sizes
   int64_t row_stride = 0;
   RowShape shape;
@@ -268,8 +268,16 @@ Rows rows_of(const Picks& picks, const Tensor& dense) {
   }
   constexpr int64_t kNarrow = std::numeric_limits<int32_t>::max();
   const at::ScalarType type = reach(picks.by) < kNarrow ? at::kInt : at::kLong;
-  rows.sorted = mudnn::sort_keys(places_of(picks.by, type).view({-1}));
+  rows.sorted = sorted_along(places_of(picks.by, type).view({-1}), 0);
   return rows;
+}
+
+template <class Args>
+void describe(Args& v, const Sorted& sorted) {
+  v.keys = address_of(sorted.values);
+  v.keys_wide = sorted.values.scalar_type() == at::kLong ? 1 : 0;
+  v.order = static_cast<const int64_t*>(address_of(sorted.indices));
+  v.n = sorted.values.numel();
 }
 
 template <class Args>
@@ -455,10 +463,7 @@ void put_last(const Picks& picks, const Tensor& dense) {
   }
   const Rows rows = rows_of(picks, dense);
   FlSortedRows v{};
-  v.keys = address_of(rows.sorted.keys);
-  v.keys_wide = rows.sorted.keys.scalar_type() == at::kLong ? 1 : 0;
-  v.order = static_cast<const int64_t*>(address_of(rows.sorted.order));
-  v.n = rows.sorted.keys.numel();
+  describe(v, rows.sorted);
   v.target = picks.base.unsafeGetTensorImpl()->mutable_data();
   v.source = address_of(rows.source);
   v.row_stride = rows.row_stride;
@@ -492,13 +497,10 @@ void fold_picks(const Picks& picks, const Tensor& dense, const Fold& fold) {
 void fold_rows(
     FlSegments v,
     const Tensor& target,
-    const mudnn::Sorted& sorted,
+    const Sorted& sorted,
     const Tensor& source) {
   const FlKernelType type = kernel_type(target.scalar_type());
-  v.keys = address_of(sorted.keys);
-  v.keys_wide = sorted.keys.scalar_type() == at::kLong ? 1 : 0;
-  v.order = static_cast<const int64_t*>(address_of(sorted.order));
-  v.n = sorted.keys.numel();
+  describe(v, sorted);
   v.target = target.unsafeGetTensorImpl()->mutable_data();
   v.source = address_of(source);
   const Tensor scratch =

@@ -6,7 +6,7 @@
 #include "csrc/kernels/index.h"
 
 #include "csrc/kernels/segment.h"
-#include "csrc/mudnn/index.h"
+#include "csrc/ops/sort.h"
 
 #include <ATen/TensorIterator.h>
 #include <ATen/core/IListRef.h>
@@ -88,7 +88,7 @@ void fold_picks(const Picks& picks, const at::Tensor& dense, const Fold& fold);
 void fold_rows(
     FlSegments v,
     const at::Tensor& target,
-    const mudnn::Sorted& sorted,
+    const Sorted& sorted,
     const at::Tensor& source);
 
 } // namespace torch_fl::ops
