@@ -6,12 +6,9 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from marks import needs_kernels
 
-import torch_fl
-
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 INF, NAN = float("inf"), float("nan")
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 ACTIVATIONS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from marks import needs_kernels
 from torch import nn
 from torch.nn import functional
 
@@ -107,6 +108,7 @@ def test_a_custom_function_sees_its_dtypes() -> None:
     assert x.grad.dtype == torch.float16
 
 
+@needs_kernels
 def test_training_in_mixed_precision_learns() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(2, 32), nn.ReLU(), nn.Linear(32, 1)).to("flagos")

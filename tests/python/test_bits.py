@@ -7,12 +7,11 @@ import operator
 
 import pytest
 import torch
+from marks import needs_kernels
 
 import torch_fl
 
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 LOGIC = [operator.and_, operator.or_, operator.xor]
 SHIFTS = [operator.lshift, operator.rshift]

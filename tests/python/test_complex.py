@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from marks import needs_kernels
 
 import torch_fl
 
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 TYPES = [torch.complex64, torch.complex128]
 INF, NAN = float("inf"), float("nan")
 

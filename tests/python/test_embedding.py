@@ -6,13 +6,12 @@ from __future__ import annotations
 import pytest
 import torch
 from compare import on, same, same_gradients
+from marks import needs_kernels
 from torch.nn import functional
 
 import torch_fl
 
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INDICES = [torch.int64, torch.int32]
 MODES = ["sum", "mean", "max"]

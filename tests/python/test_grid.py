@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images sampled at the points of a grid: modes, paddings, gradients."""
+"""Images sampled at the points of a grid: modes, paddings, both gradients."""
 
 import pytest
 import torch
 from compare import same, same_gradients
+from marks import needs_kernels
 from torch.nn import functional as F
 
-import torch_fl
-
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 
 PADDINGS = ["zeros", "border", "reflection"]
 MODES = {2: ["bilinear", "nearest", "bicubic"], 3: ["bilinear", "nearest"]}
@@ -31,23 +28,35 @@ def operands(
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize(("rank", "mode"), CASES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_modes_and_the_gradient_of_points(
+def test_modes_and_gradients(
     rank: int, mode: str, padding: str, align: bool, dtype: torch.dtype
 ) -> None:
     image, points = operands(rank, dtype)
     tolerance = {"rtol": 2e-4, "atol": 2e-4} if dtype == torch.float32 else {}
     same_gradients(
         lambda x, p: F.grid_sample(x, p, mode, padding, align),
-        image.detach(),
+        image,
         points.requires_grad_(),
         **tolerance,
+    )
+
+
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_only_the_gradient_asked_for(wanted: int) -> None:
+    image, points = operands(2)
+    same_gradients(
+        lambda x, p: F.grid_sample(x, p, align_corners=False),
+        image.detach().requires_grad_(wanted == 0),
+        points.requires_grad_(wanted == 1),
+        rtol=2e-4,
+        atol=2e-4,
     )
 
 
 @pytest.mark.parametrize(("rank", "mode"), CASES)
 def test_layouts(rank: int, mode: str) -> None:
     image, points = operands(rank)
-    last = image.detach().contiguous(memory_format=LAST[rank])
+    last = image.detach().contiguous(memory_format=LAST[rank]).requires_grad_()
     strided = points.movedim(-1, 1).contiguous().movedim(1, -1).requires_grad_()
     same_gradients(
         lambda x, p: F.grid_sample(x, p, mode, align_corners=False),
@@ -56,14 +65,58 @@ def test_layouts(rank: int, mode: str) -> None:
         rtol=2e-4,
         atol=2e-4,
     )
-    wide = torch.randn(2, 3, *(4, 5, 12)[-rank:])
+    wide = torch.randn(2, 3, *(4, 5, 12)[-rank:]).requires_grad_()
     same_gradients(
         lambda x, p: F.grid_sample(x[..., ::2], p, mode, align_corners=True),
         wide,
-        points.requires_grad_(),
+        points,
         rtol=2e-4,
         atol=2e-4,
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_narrow_dtypes(dtype: torch.dtype, mode: str) -> None:
+    image, points = operands(2, dtype)
+    results = []
+    for x, p in (
+        (image.detach().float(), points.float()),
+        (image.detach().to("flagos"), points.to("flagos")),
+    ):
+        x.requires_grad_()
+        p.requires_grad_()
+        out = F.grid_sample(x, p, mode, align_corners=False)
+        out.sum().backward()
+        results.append([t.detach().cpu().float() for t in (out, x.grad, p.grad)])
+    for ours, reference in zip(results[1], results[0], strict=True):
+        torch.testing.assert_close(ours, reference, rtol=2e-2, atol=3e-2)
+
+
+def test_affine_grid_turns_an_image() -> None:
+    theta = torch.tensor([[[0.6, -0.8, 0.1], [0.8, 0.6, -0.2]]]).requires_grad_()
+
+    def run(x: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
+        grid = F.affine_grid(theta, [1, 3, 8, 9], align_corners=False)
+        return F.grid_sample(x, grid, align_corners=False)
+
+    same_gradients(
+        run, torch.randn(1, 3, 7, 6).requires_grad_(), theta, rtol=2e-4, atol=2e-4
+    )
+
+
+def test_many_points_on_one_pixel_and_repeats() -> None:
+    x = torch.randn(1, 2, 3, 3, device="flagos", requires_grad=True)
+    points = torch.rand(1, 200, 50, 2, device="flagos") - 0.5
+    grads = []
+    for _ in range(2):
+        x.grad = None
+        F.grid_sample(x, points, align_corners=False).pow(2).sum().backward()
+        grads.append(x.grad.cpu())
+    assert torch.equal(*grads)
+    y = x.detach().cpu().double().requires_grad_()
+    F.grid_sample(y, points.cpu().double(), align_corners=False).pow(2).sum().backward()
+    torch.testing.assert_close(grads[0].double(), y.grad, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("padding", PADDINGS)

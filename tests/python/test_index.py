@@ -8,12 +8,11 @@ import warnings
 import pytest
 import torch
 from compare import on, same, same_gradients
+from marks import needs_kernels
 
 import torch_fl
 
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 ANY = [
     torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.uint8,
     torch.int8, torch.int16, torch.int32, torch.int64, torch.bool, torch.complex64,

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import pytest
+from marks import needs_kernels
 from subprocesses import output_of
 
-import torch_fl
-
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 CALLS = {
     "index": "x[i]",
     "index_put_": "x.index_put_((i,), x[:2].clone())",

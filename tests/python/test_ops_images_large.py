@@ -3,13 +3,12 @@
 
 import pytest
 import torch
+from marks import needs_kernels
 from torch.nn import functional as F
 
 import torch_fl
 
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 SIDES = [
     200,
     pytest.param(

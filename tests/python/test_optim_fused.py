@@ -8,14 +8,13 @@ import copy
 import pytest
 import torch
 from compare import close
+from marks import needs_kernels
 from torch import nn
 
 import torch_fl
 from torch_fl.testing import waits
 
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 ADAM = torch.optim.Adam
 ADAMW = torch.optim.AdamW
 SGD = torch.optim.SGD

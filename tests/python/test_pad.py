@@ -4,13 +4,10 @@
 import pytest
 import torch
 from compare import same, same_gradients
+from marks import needs_kernels
 from torch.nn import functional as F
 
-import torch_fl
-
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 
 EXTENTS = (5, 4, 6)
 PADS = {

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
+from marks import needs_kernels
 from torch.nn import functional as F
-
-import torch_fl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 SIZE = 100_000
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from marks import needs_kernels
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-import torch_fl
 from torch_fl.testing import waits
 
-pytestmark = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+pytestmark = needs_kernels
 
 
 def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:

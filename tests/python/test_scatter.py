@@ -6,12 +6,8 @@ from __future__ import annotations
 import pytest
 import torch
 from compare import same, same_gradients
+from marks import needs_kernels
 
-import torch_fl
-
-needs_kernels = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
 ANY = [
     *(torch.float32, torch.float64, torch.float16, torch.bfloat16),
     *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
@@ -114,11 +110,10 @@ def test_out() -> None:
     same(lambda x, i, s, out: torch.scatter(x, 0, i, s, out=out), x, index, src, given)
 
 
+@needs_kernels
 @pytest.mark.parametrize("reduce", [None, "add"])
 def test_deterministic(reduce) -> None:
     """Then the last of equal places wins, as on the CPU, whatever the sizes."""
-    if torch_fl.info()["device kernels"] != "ON":
-        pytest.skip("built without device kernels")
     x, src = torch.zeros(50, 30), torch.randn(2000, 30)
     index = often(50, 2000, 30)
     torch.use_deterministic_algorithms(True)

@@ -8,14 +8,12 @@ import math
 import pytest
 import torch
 from compare import close, on, same
+from marks import needs_kernels
 
 import torch_fl
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
-needs_kernels = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
 
 
 def numbers(dtype: torch.dtype, *shape: int) -> torch.Tensor:

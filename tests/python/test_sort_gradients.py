@@ -6,12 +6,7 @@ from __future__ import annotations
 import pytest
 import torch
 from compare import same_gradients
-
-import torch_fl
-
-needs_kernels = pytest.mark.skipif(
-    torch_fl.info()["device kernels"] != "ON", reason="built without device kernels"
-)
+from marks import needs_kernels
 
 
 def leaf(*shape: int) -> torch.Tensor:
