@@ -186,9 +186,10 @@ Tensor& addbmm_out(
       ")");
   const int64_t rows = batch1.size(1);
   const int64_t columns = batch2.size(2);
+  const int64_t depth = batch1.size(0) * batch1.size(2);
   const Tensor start = self.expand({rows, columns});
-  const Tensor left = batch1.transpose(0, 1).reshape({rows, -1});
-  const Tensor right = batch2.reshape({-1, columns});
+  const Tensor left = batch1.transpose(0, 1).reshape({rows, depth});
+  const Tensor right = batch2.reshape({depth, columns});
   return at::addmm_out(out, start, left, right, beta, alpha);
 }
 

@@ -98,16 +98,17 @@ Tensor cdist_forward(
   const Tensor left = x1.expand(with_batch(x1, x2, rows, columns)).contiguous();
   const Tensor right =
       x2.expand(with_batch(x1, x2, others, columns)).contiguous();
+  const bool empty = batch_of(sizes) * rows * others == 0;
+  const bool many = rows > kManyRows || others > kManyRows;
+  if (!empty && columns != 0 && p == 2 && (mode == 1 || (mode == 0 && many))) {
+    return at::_euclidean_dist(left, right);
+  }
   Tensor made = make_dense(sizes, x1.scalar_type());
-  if (made.numel() == 0) {
+  if (empty) {
     return made;
   }
   if (columns == 0) {
     return made.zero_();
-  }
-  const bool many = rows > kManyRows || others > kManyRows;
-  if (p == 2 && (mode == 1 || (mode == 0 && many))) {
-    return at::_euclidean_dist(left, right);
   }
   FlDistances job{};
   job.distance = memory_of(made);

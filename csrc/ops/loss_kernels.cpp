@@ -84,6 +84,7 @@ Tensor& binary_cross_entropy_out(
     Tensor& out) {
   const Tensor made =
       ops::binary_cross_entropy(self, target, weight, reduction);
+  check_out(out, made.scalar_type(), self);
   at::native::resize_output(out, made.sizes());
   copy_back(out, made);
   return out;
@@ -98,6 +99,7 @@ Tensor& binary_cross_entropy_backward_out(
     Tensor& grad_input) {
   require_floats("binary_cross_entropy_backward", self.scalar_type());
   check_same_device(self, target);
+  check_out(grad_input, self.scalar_type(), self);
   at::native::resize_output(grad_input, self.sizes());
   at::TensorIterator iter = iterator_over(grad_input, {grad, self, target});
   compute(iter, self.scalar_type(), kFlBinaryCrossEntropyGradient);

@@ -115,6 +115,7 @@ Tensor& multi_margin_loss_out(
     Tensor& out) {
   const Tensor made =
       loss_of_margins(self, target, p, margin, weight, reduction);
+  check_out(out, made.scalar_type(), self);
   at::native::resize_output(out, made.sizes());
   return out.copy_(made);
 }
@@ -154,6 +155,7 @@ Tensor& multi_margin_loss_backward_out(
     Tensor& out) {
   const Tensor made =
       slope_of_margins(grad, self, target, p, margin, weight, reduction);
+  check_out(out, made.scalar_type(), self);
   at::native::resize_output(out, made.sizes());
   return out.copy_(made);
 }

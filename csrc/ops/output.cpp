@@ -83,4 +83,18 @@ void check_same_device(const at::Tensor& first, const at::Tensor& other) {
       "!");
 }
 
+void check_out(
+    const at::Tensor& out,
+    at::ScalarType dtype,
+    const at::Tensor& like) {
+  check_same_device(like, out);
+  TORCH_CHECK(
+      out.scalar_type() == dtype,
+      "Expected out tensor to have dtype ",
+      dtype,
+      ", but got ",
+      out.scalar_type(),
+      " instead");
+}
+
 } // namespace torch_fl::ops

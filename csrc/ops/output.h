@@ -30,4 +30,8 @@ FL_API void copy_back(const at::Tensor& destination, const at::Tensor& source);
 // are on one device; undefined tensors are left out.
 FL_API void check_same_device(const at::Tensor& first, const at::Tensor& other);
 
+// Throws unless an `out` tensor has this dtype and is on the device of `like`.
+FL_API void
+check_out(const at::Tensor& out, at::ScalarType dtype, const at::Tensor& like);
+
 } // namespace torch_fl::ops

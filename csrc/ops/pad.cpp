@@ -176,14 +176,7 @@ Tensor make_image(const Tensor& like, IntArrayRef sizes, int64_t spatial) {
 
 Tensor& reflect_out(const Tensor& self, IntArrayRef padding, Tensor& out) {
   const at::DimVector sizes = reflected_sizes(self, padding);
-  check_same_device(self, out);
-  TORCH_CHECK(
-      out.scalar_type() == self.scalar_type(),
-      "Expected out tensor to have dtype ",
-      self.scalar_type(),
-      ", but got ",
-      out.scalar_type(),
-      " instead");
+  check_out(out, self.scalar_type(), self);
   if (!takes(self.scalar_type(), false)) {
     return routing::ToCpuByName<Tensor&(const Tensor&, IntArrayRef, Tensor&)>::
         call("reflection_pad2d.out", self, padding, out);

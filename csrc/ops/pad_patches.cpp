@@ -127,14 +127,7 @@ void sum(const Call& call, const Tensor& columns, const Tensor& image) {
 }
 
 void prepare(const Tensor& from, Tensor& to, IntArrayRef sizes) {
-  check_same_device(from, to);
-  TORCH_CHECK(
-      from.scalar_type() == to.scalar_type(),
-      "Expected out tensor to have dtype ",
-      from.scalar_type(),
-      ", but got ",
-      to.scalar_type(),
-      " instead");
+  check_out(to, from.scalar_type(), from);
   at::native::resize_output(to, sizes);
 }
 

@@ -97,17 +97,6 @@ void unpool_into(
   }
 }
 
-void check_out(const Tensor& self, const Tensor& out) {
-  check_same_device(self, out);
-  TORCH_CHECK(
-      out.scalar_type() == self.scalar_type(),
-      "Expected out tensor to have dtype ",
-      self.scalar_type(),
-      ", but got ",
-      out.scalar_type(),
-      " instead");
-}
-
 Tensor make_out(const Tensor& self, int64_t spatial, IntArrayRef sizes) {
   const auto layout = self.dim() == spatial + 2 ? self.suggest_memory_format()
                                                 : at::MemoryFormat::Contiguous;
@@ -120,7 +109,7 @@ Tensor& unpool_2d_out(
     IntArrayRef output_size,
     Tensor& out) {
   const at::DimVector sizes = checked_sizes(2, self, indices, output_size);
-  check_out(self, out);
+  check_out(out, self.scalar_type(), self);
   if (!mudnn::has_dnn_type(self.scalar_type())) {
     return routing::ToCpuByName<
         Tensor&(const Tensor&, const Tensor&, IntArrayRef, Tensor&)>::
@@ -171,7 +160,7 @@ Tensor& unpool_3d_out(
     Tensor& out) {
   check_windows(stride, padding);
   const at::DimVector sizes = checked_sizes(3, self, indices, output_size);
-  check_out(self, out);
+  check_out(out, self.scalar_type(), self);
   if (!mudnn::has_dnn_type(self.scalar_type())) {
     return routing::ToCpuByName<Tensor&(
         const Tensor&,

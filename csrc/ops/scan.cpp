@@ -91,7 +91,7 @@ Tensor& logcumsumexp_out(const Tensor& self, int64_t dim, Tensor& out) {
       !has_kernel_type(self.scalar_type())) {
     return routing::to_cpu<at::_ops::_logcumsumexp_out>::call(self, dim, out);
   }
-  check_same_device(self, out);
+  check_out(out, self.scalar_type(), self);
   const runtime::DeviceScope scope(self.device());
   at::native::resize_output(out, self.sizes());
   if (self.numel() == 0) {
@@ -102,8 +102,7 @@ Tensor& logcumsumexp_out(const Tensor& self, int64_t dim, Tensor& out) {
   }
   const Tensor source = self.contiguous();
   // Chunks are read again after others were written.
-  const bool direct = out.is_contiguous() &&
-      out.scalar_type() == self.scalar_type() && !out.is_alias_of(source);
+  const bool direct = out.is_contiguous() && !out.is_alias_of(source);
   const Tensor made = direct ? out : make_dense_like(self);
   const Plan plan(source, at::maybe_wrap_dim(dim, self.dim()));
   FL_MUSA_CHECK(fl_logcumsumexp(

@@ -15,6 +15,7 @@
 #include <ATen/ops/eq.h>
 #include <ATen/ops/isin_meta.h>
 #include <ATen/ops/ne.h>
+#include <ATen/ops/result_type.h>
 #include <ATen/ops/searchsorted_ops.h>
 
 #include <cmath>
@@ -231,8 +232,7 @@ void is_among(
     out.fill_(invert);
     return;
   }
-  const at::ScalarType type =
-      c10::promoteTypes(elements.scalar_type(), among.scalar_type());
+  const at::ScalarType type = at::result_type(elements, among);
   const Tensor values = elements.to(type).contiguous();
   const Tensor sorted = sorted_along(among.to(type).reshape({-1}), 0).values;
   const Tensor made = out.is_contiguous() ? out : make_dense_like(out);
@@ -309,7 +309,7 @@ struct IsNumberIn : at::meta::structured_isin_Scalar_Tensor {
     // Upstream's meta function leaves the shape open.
     out.resize_({});
     is_among(
-        c10::scalar_to_tensor(element, among.device()),
+        at::native::wrapped_scalar_tensor(element, among.device()),
         among,
         invert,
         out);
@@ -398,7 +398,7 @@ Tensor& histc_out(
       "\"histc\" not implemented for '",
       self.scalar_type(),
       "'");
-  check_same_device(self, out);
+  check_out(out, self.scalar_type(), self);
   const runtime::DeviceScope scope(self.device());
   at::native::resize_output(out, {bins});
   const Range range = range_of(self, min, max);

@@ -169,6 +169,8 @@ Two by_count(
 }
 
 TwoOut deliver(const Two& made, Tensor& hist, Tensor& edges) {
+  check_out(hist, std::get<0>(made).scalar_type(), std::get<0>(made));
+  check_out(edges, std::get<1>(made).scalar_type(), std::get<1>(made));
   at::native::resize_output(hist, std::get<0>(made).sizes());
   at::native::resize_output(edges, std::get<1>(made).sizes());
   hist.copy_(std::get<0>(made));

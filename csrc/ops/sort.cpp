@@ -65,9 +65,11 @@ struct Sort : at::meta::structured_sort_stable {
     }
     const Tensor source = self.contiguous();
     // An out= that is the input would be read while it is written.
-    const Tensor sorted =
-        values.is_alias_of(source) ? make_dense_like(values) : target(values);
-    const Tensor places = target(indices);
+    const auto apart = [&source](const Tensor& out) {
+      return out.is_alias_of(source) ? make_dense_like(out) : target(out);
+    };
+    const Tensor sorted = apart(values);
+    const Tensor places = apart(indices);
     mudnn::sort(
         as_bytes(sorted),
         places,
@@ -207,22 +209,8 @@ void resize_with_places(
     bool keepdim,
     Tensor& values,
     Tensor& indices) {
-  check_same_device(self, values);
-  check_same_device(self, indices);
-  TORCH_CHECK(
-      values.scalar_type() == self.scalar_type(),
-      "Expected out tensor to have dtype ",
-      self.scalar_type(),
-      ", but got ",
-      values.scalar_type(),
-      " instead");
-  TORCH_CHECK(
-      indices.scalar_type() == at::kLong,
-      "Expected out tensor to have dtype ",
-      at::kLong,
-      ", but got ",
-      indices.scalar_type(),
-      " instead");
+  check_out(values, self.scalar_type(), self);
+  check_out(indices, at::kLong, self);
   c10::DimVector sizes(self.sizes());
   if (self.dim() > 0) {
     at::native::zero_numel_check_dims(self, dim, "reduction");

@@ -191,3 +191,43 @@ def test_addbmm(dtype) -> None:
     nan = torch.full((3, 6), math.nan, dtype=dtype)
     same(lambda s, x, y: torch.addbmm(s, x, y, beta=0), nan, a.detach(), b.detach(),
          **loose)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "shape", [(2, 0, 4, 6), (2, 3, 0, 6), (0, 3, 4, 6), (2, 3, 4, 0)]
+)
+def test_addbmm_of_empty_operands(shape) -> None:
+    batch, rows, depth, columns = shape
+    start = torch.randn(rows, columns)
+    same(
+        torch.addbmm,
+        start,
+        torch.randn(batch, rows, depth),
+        torch.randn(batch, depth, columns),
+    )
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0])
+@pytest.mark.parametrize("shape", [(0, 30, 4), (30, 0, 4), (30, 30, 0)])
+def test_cdist_of_empty_operands(shape, p) -> None:
+    rows, others, columns = shape
+    same(
+        lambda a, b: torch.cdist(a, b, p),
+        torch.randn(rows, columns),
+        torch.randn(others, columns),
+    )
+
+
+def test_out_of_another_dtype_is_refused() -> None:
+    x = torch.randn(4, 5).to("flagos")
+    wide = torch.empty(0, dtype=torch.float64, device="flagos")
+    with pytest.raises(RuntimeError, match="dtype"):
+        torch._logcumsumexp(x, 1, out=wide)
+    edges = torch.empty(0, device="flagos")
+    with pytest.raises(RuntimeError, match="dtype"):
+        torch.histogram(x, 4, out=(wide, edges))
+    target = torch.zeros(4, dtype=torch.int64, device="flagos")
+    with pytest.raises(RuntimeError, match="dtype"):
+        torch._C._nn.multi_margin_loss(x, target, out=wide)
+    with pytest.raises(RuntimeError, match="dtype"):
+        torch._C._nn.binary_cross_entropy(x.sigmoid(), x.sigmoid(), out=wide)

@@ -83,6 +83,8 @@ def test_isin_forms() -> None:
     same(torch.isin, torch.empty(0), x)
     same(torch.isin, x.view(2, 2).t(), x[:1])
     same(lambda t, a: torch.isin(t, a, assume_unique=True), x, x[:2])
+    # A Python number takes the tensor's dtype: 0.1 is among float32's 0.1.
+    same(lambda t: torch.isin(0.1, t), x)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
@@ -142,6 +144,8 @@ def test_histc_forms() -> None:
     close(out, torch.histc(x.float(), 5))
     with pytest.raises(RuntimeError, match="bins"):
         torch.histc(out, 0)
+    with pytest.raises(RuntimeError, match="dtype"):
+        torch.histc(out, 5, out=torch.empty(0, device="flagos", dtype=torch.float64))
     with pytest.raises(RuntimeError, match="not finite"):
         torch.histc(out / 0, 5)
     with pytest.raises(RuntimeError, match="larger than min"):

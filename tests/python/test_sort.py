@@ -190,3 +190,12 @@ def test_nothing_falls_back() -> None:
     x.kthvalue(2)
     x.argsort()
     assert torch_fl.fallbacks() == {}
+
+
+def test_sort_into_indices_that_are_the_input() -> None:
+    x = torch.randint(-50, 50, (3000,)).to("flagos")
+    want, order = torch.sort(x.cpu(), stable=True)
+    values = torch.empty(0, dtype=torch.int64, device="flagos")
+    torch.sort(x, stable=True, dim=0, descending=False, out=(values, x))
+    assert torch.equal(values.cpu(), want)
+    assert torch.equal(x.cpu(), order)
